@@ -1,0 +1,162 @@
+"""The recorded run as typed tables: names, columns and units of every file under ``history/``.
+
+Times are integer nanoseconds of the run's clock (``harness.clock``), null where a thing did not happen.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any
+
+REQUESTS_FILE = "requests.parquet"
+OBJECTS_FILE = "objects.jsonl.zst"
+SAMPLES_FILE = "samples.parquet"
+FAULTS_FILE = "faults.jsonl"
+MARKS_FILE = "marks.jsonl"
+RUN_FILE = "run.json"
+
+
+class Outcome(enum.StrEnum):
+    """How a scheduled arrival ended. Every arrival has exactly one (design, 4.3)."""
+
+    OK = "ok"
+    TRUNCATED = "truncated"
+    ABORTED = "aborted"
+    ABORTED_BY_CLIENT = "aborted_by_client"
+    ERROR_IN_STREAM = "error_in_stream"
+    HTTP_4XX = "http_4xx"
+    HTTP_429 = "http_429"
+    HTTP_5XX = "http_5xx"
+    CONNECT_REFUSED = "connect_refused"
+    CONNECT_TIMEOUT = "connect_timeout"
+    RESET_BEFORE_HEADERS = "reset_before_headers"
+    RESET_MID_STREAM = "reset_mid_stream"
+    STALLED = "stalled"
+    DEADLINE = "deadline"
+    PROTOCOL_ERROR = "protocol_error"
+    UNFINISHED = "unfinished"
+    NOT_SENT = "not_sent"
+
+
+CUT: frozenset[Outcome] = frozenset(
+    {
+        Outcome.TRUNCATED, Outcome.ABORTED, Outcome.ERROR_IN_STREAM, Outcome.RESET_BEFORE_HEADERS, Outcome.RESET_MID_STREAM,
+        Outcome.STALLED, Outcome.DEADLINE, Outcome.PROTOCOL_ERROR, Outcome.UNFINISHED, Outcome.HTTP_5XX,
+    }
+)  # fmt: skip
+"""Ends of a sent request that lost (part of) its answer, whatever the cause."""
+
+REQUEST_COLUMNS: dict[str, str] = {
+    "request_id": "int64",  # row of the schedule
+    "attempt": "int64",  # 1; more only where the profile allows recorded retries
+    "intended_ns": "int64",  # when the schedule wanted it sent
+    "sent_ns": "Int64",
+    "connected_ns": "Int64",  # equal to sent_ns on a reused connection
+    "headers_ns": "Int64",
+    "first_chunk_ns": "Int64",  # first SSE event of any kind
+    "first_token_ns": "Int64",  # first event with non-empty content
+    "last_token_ns": "Int64",
+    "end_ns": "Int64",  # when its outcome was certain
+    "chunks": "int64",  # events with content (a chunk may carry several tokens)
+    "gap_max_ns": "Int64",  # largest gap between two content events
+    "planned_prompt_tokens": "int64",
+    "planned_output_tokens": "int64",  # max_tokens of the request, with ignore_eos
+    "prompt_tokens": "Int64",  # usage, as the server reported it
+    "output_tokens": "Int64",
+    "finish_reason": "string",
+    "done": "bool",  # whether data: [DONE] came
+    "status": "Int64",  # HTTP status
+    "pod": "string",  # from the response header x-serving-pod
+    "node": "string",  # x-serving-node
+    "reused": "bool",  # sent on a connection that had carried a request before
+    "tenant": "string",
+    "session": "string",
+    "outcome": "string",
+    "reason": "string",  # free text behind the outcome
+    "phase": "string",  # by intended_ns
+}
+
+SAMPLE_COLUMNS: dict[str, str] = {"t_ns": "int64", "source": "string", "name": "string", "labels": "string", "value": "float64"}
+
+
+class ObjectEventType(enum.StrEnum):
+    """LISTED: present in a list (start, or after a gap). GAP: the recorder was blind for this resource from
+    ``since_ns`` until ``t_ns``. The others are watch events."""
+
+    LISTED = "LISTED"
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    GAP = "GAP"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectEvent:
+    """One line of objects.jsonl.zst. ``index`` is its line number from 0, used as evidence ``objects:<index>``."""
+
+    index: int
+    t_ns: int
+    kind: str
+    type: ObjectEventType
+    object: dict[str, Any] = field(default_factory=dict)
+    since_ns: int | None = None
+    reason: str | None = None
+
+    @property
+    def name(self) -> str:
+        return str(self.object.get("metadata", {}).get("name", ""))
+
+    @property
+    def namespace(self) -> str:
+        return str(self.object.get("metadata", {}).get("namespace", ""))
+
+    @property
+    def uid(self) -> str:
+        return str(self.object.get("metadata", {}).get("uid", ""))
+
+
+class FaultStage(enum.StrEnum):
+    PLANNED = "planned"  # targets picked
+    INJECTED = "injected"  # the change was made
+    OBSERVED = "observed"  # it took effect, seen by other means than the injection
+    NOT_OBSERVED = "not_observed"  # it should have by now and did not
+    HEALING = "healing"
+    HEALED = "healed"
+    FAILED = "failed"  # a step raised; ``detail`` has the error
+
+
+@dataclass(frozen=True, slots=True)
+class FaultEvent:
+    """One line of faults.jsonl. ``fault_id`` names one injection of the run (``spot_interruption-1``)."""
+
+    index: int
+    t_ns: int
+    fault_id: str
+    fault: str
+    stage: FaultStage
+    targets: tuple[str, ...] = ()
+    fidelity: str = ""
+    detail: str = ""
+    disruptive: bool = True
+    """False for things like a workload that arrives by plan: they open no ``fault`` phase."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One line of marks.jsonl: what the supervisor did or noticed, e.g. name ``phase`` with value ``fault``."""
+
+    index: int
+    t_ns: int
+    name: str
+    value: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """``warm_up``, ``steady``, ``fault`` or ``recovery``, [start_ns, end_ns)."""
+
+    name: str
+    start_ns: int
+    end_ns: int
