@@ -121,6 +121,7 @@ class FaultStage(enum.StrEnum):
     INJECTED = "injected"  # the change was made
     OBSERVED = "observed"  # it took effect, seen by other means than the injection
     NOT_OBSERVED = "not_observed"  # it should have by now and did not
+    ENDED = "ended"  # its own course is over: the instance is gone, the pause resumed
     HEALING = "healing"
     HEALED = "healed"
     FAILED = "failed"  # a step raised; ``detail`` has the error

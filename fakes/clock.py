@@ -1,0 +1,34 @@
+"""The wall clock of a world: a fixed epoch plus the event loop's time, so that virtual time moves it too."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+
+class WallClock:
+    """API timestamps come from here. ``epoch`` is the wall time at which the clock was made, in UTC."""
+
+    def __init__(self, epoch: datetime) -> None:
+        self._epoch = epoch.astimezone(UTC)
+        self._start_s = asyncio.get_running_loop().time()
+
+    def now(self) -> datetime:
+        return self._epoch + timedelta(seconds=asyncio.get_running_loop().time() - self._start_s)
+
+    def stamp(self) -> str:
+        """metav1.Time: whole seconds."""
+        return stamp(self.now())
+
+    def stamp_micro(self) -> str:
+        """metav1.MicroTime, as leases and events.k8s.io use."""
+        return self.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def stamp(t: datetime) -> str:
+    return t.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_stamp(text: str) -> datetime:
+    """Reads metav1.Time and metav1.MicroTime."""
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
