@@ -1,0 +1,43 @@
+"""The labels of a node, from the pool its instance belongs to."""
+
+from __future__ import annotations
+
+from fakes.config import PoolConfig
+
+HOSTNAME = "kubernetes.io/hostname"
+NODEPOOL = "karpenter.sh/nodepool"
+CAPACITY_TYPE = "karpenter.sh/capacity-type"
+GPU_RESOURCE = "nvidia.com/gpu"
+
+
+def pool_labels(pool: PoolConfig) -> dict[str, str]:
+    """What all nodes of a pool have in common: the template's labels of its NodePool."""
+    return {
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/os": "linux",
+        "node.kubernetes.io/instance-type": pool.instance_type,
+        "topology.kubernetes.io/zone": pool.zone,
+        CAPACITY_TYPE: pool.capacity_type,
+        NODEPOOL: pool.name,
+        "nvidia.com/gpu.present": "true",
+        "nvidia.com/gpu.product": pool.gpu_product,
+        "nvidia.com/gpu.count": str(pool.gpus),
+    }
+
+
+def node_labels(pool: PoolConfig, name: str) -> dict[str, str]:
+    return {HOSTNAME: name, **pool_labels(pool)}
+
+
+def instance_id(node: str) -> str:
+    return f"i-{node}"
+
+
+def provider_id(pool: PoolConfig, node: str) -> str:
+    return f"fake://{pool.zone}/{instance_id(node)}"
+
+
+def instance_of(provider: str) -> str:
+    """The instance's id in a ``spec.providerID``; empty when it names none of ours."""
+    scheme, _, rest = provider.partition("://")
+    return rest.rpartition("/")[2] if scheme == "fake" else ""
