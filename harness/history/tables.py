@@ -16,6 +16,12 @@ FAULTS_FILE = "faults.jsonl"
 MARKS_FILE = "marks.jsonl"
 RUN_FILE = "run.json"
 
+RECORDED_KINDS: tuple[str, ...] = (
+    "Pod", "Node", "Deployment", "ReplicaSet", "HorizontalPodAutoscaler", "PodDisruptionBudget", "EndpointSlice",
+    "PodGroup", "NodeClaim", "Event",
+)  # fmt: skip
+"""Kinds of the objects that the recorder watches, as they stand in ``ObjectEvent.kind``."""
+
 
 class Outcome(enum.StrEnum):
     """How a scheduled arrival ended. Every arrival has exactly one (design, 4.3)."""
@@ -41,8 +47,9 @@ class Outcome(enum.StrEnum):
 
 CUT: frozenset[Outcome] = frozenset(
     {
-        Outcome.TRUNCATED, Outcome.ABORTED, Outcome.ERROR_IN_STREAM, Outcome.RESET_BEFORE_HEADERS, Outcome.RESET_MID_STREAM,
-        Outcome.STALLED, Outcome.DEADLINE, Outcome.PROTOCOL_ERROR, Outcome.UNFINISHED, Outcome.HTTP_5XX,
+        Outcome.TRUNCATED, Outcome.ABORTED, Outcome.ERROR_IN_STREAM, Outcome.RESET_BEFORE_HEADERS,
+        Outcome.RESET_MID_STREAM, Outcome.STALLED, Outcome.DEADLINE, Outcome.PROTOCOL_ERROR, Outcome.UNFINISHED,
+        Outcome.HTTP_5XX,
     }
 )  # fmt: skip
 """Ends of a sent request that lost (part of) its answer, whatever the cause."""
@@ -77,7 +84,13 @@ REQUEST_COLUMNS: dict[str, str] = {
     "phase": "string",  # by intended_ns
 }
 
-SAMPLE_COLUMNS: dict[str, str] = {"t_ns": "int64", "source": "string", "name": "string", "labels": "string", "value": "float64"}
+SAMPLE_COLUMNS: dict[str, str] = {
+    "t_ns": "int64",
+    "source": "string",
+    "name": "string",
+    "labels": "string",
+    "value": "float64",
+}
 
 
 class ObjectEventType(enum.StrEnum):

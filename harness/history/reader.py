@@ -1,0 +1,249 @@
+"""Reads a run's history back. What is cut or missing becomes a gap with its reason, never an exception or silence."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas as pd
+import zstandard
+
+from harness.errors import BadInput, Where
+from harness.history.requests import build_requests, empty_requests, read_records, typed_requests
+from harness.history.run_info import RunInfo
+from harness.history.tables import (
+    FAULTS_FILE,
+    MARKS_FILE,
+    OBJECTS_FILE,
+    RECORDED_KINDS,
+    REQUESTS_FILE,
+    RUN_FILE,
+    SAMPLE_COLUMNS,
+    SAMPLES_FILE,
+    FaultEvent,
+    FaultStage,
+    Mark,
+    ObjectEvent,
+    ObjectEventType,
+    Phase,
+)
+from harness.history.writer import SAMPLES_JOURNAL
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """Something of the history that could not be read. ``kinds`` is whom it blinds."""
+
+    kinds: tuple[str, ...]
+    reason: str
+    since_ns: int | None = None
+
+
+def empty_samples() -> pd.DataFrame:
+    return pd.DataFrame(columns=list(SAMPLE_COLUMNS)).astype(SAMPLE_COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """One recorded run. Checks and report see nothing else of it."""
+
+    requests: pd.DataFrame = field(default_factory=empty_requests)
+    objects: tuple[ObjectEvent, ...] = ()
+    samples: pd.DataFrame = field(default_factory=empty_samples)
+    faults: tuple[FaultEvent, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    run: RunInfo = field(default_factory=RunInfo)
+    dir: Path | None = None
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        return self.run.phases
+
+    @property
+    def gaps(self) -> tuple[ObjectEvent, ...]:
+        return tuple(e for e in self.objects if e.type is ObjectEventType.GAP)
+
+    def phase(self, name: str) -> Phase | None:
+        return next((p for p in self.phases if p.name == name), None)
+
+    @classmethod
+    def load(cls, run_dir: Path) -> History:
+        """Raises ``BadInput`` only when the folder is no run at all."""
+        history_dir = run_dir / "history"
+        if not history_dir.is_dir():
+            raise BadInput(
+                "there is no recorded run here: the folder has no history/",
+                where=Where(str(run_dir)),
+                hint="give the folder of one run, reports/<experiment>/<utc-start>",
+            )
+        problems: list[_Problem] = []
+        run = _read_run(history_dir, problems)
+        objects = _read_objects(history_dir / OBJECTS_FILE, problems)
+        faults = _read_lines(history_dir / FAULTS_FILE, _fault_event, problems)
+        marks = _read_lines(history_dir / MARKS_FILE, _mark, problems)
+        samples = _read_samples(history_dir, problems)
+        requests = _read_requests(run_dir, run, problems)
+        last_ns = _last_ns(run, objects, faults, marks)
+        return cls(
+            requests, (*objects, *_as_gaps(problems, len(objects), last_ns)), samples, faults, marks, run, run_dir
+        )
+
+
+def _read_run(history_dir: Path, problems: list[_Problem]) -> RunInfo:
+    try:
+        return RunInfo.read(history_dir)
+    except FileNotFoundError:
+        reason = f"{RUN_FILE} is missing: the harness was killed before the run's end"
+    except ValueError as error:
+        reason = f"{RUN_FILE} cannot be read: {error}"
+    problems.append(_Problem((RUN_FILE,), reason))
+    return RunInfo(ended="error", ended_detail=reason)
+
+
+def _read_objects(path: Path, problems: list[_Problem]) -> tuple[ObjectEvent, ...]:
+    if not path.exists():
+        problems.append(_Problem(RECORDED_KINDS, f"{path.name} is missing"))
+        return ()
+    data, cut = _decompress(path.read_bytes())
+    events: list[ObjectEvent] = []
+    for number, line in enumerate(data.split(b"\n")[:-1]):
+        try:
+            events.append(_object_event(number, json.loads(line)))
+        except (ValueError, KeyError, TypeError) as error:
+            cut = f"line {number + 1} cannot be read ({error!r})"
+            break
+    if cut:
+        kinds = tuple(dict.fromkeys((*RECORDED_KINDS, *(e.kind for e in events))))
+        since = events[-1].t_ns if events else 0
+        problems.append(_Problem(kinds, f"{path.name} is cut after {len(events)} events: {cut}", since))
+    return tuple(events)
+
+
+def _decompress(raw: bytes) -> tuple[bytes, str | None]:
+    """All that can be read, and why there is no more (None when the file is whole)."""
+    if not raw:
+        return b"", "the file is empty"
+    frame = zstandard.ZstdDecompressor().decompressobj()
+    out = io.BytesIO()
+    # In pieces, so that damage in one block costs only what comes after it.
+    for at in range(0, len(raw), 4096):
+        try:
+            out.write(frame.decompress(raw[at : at + 4096]))
+        except zstandard.ZstdError as error:
+            return out.getvalue(), str(error)
+        if frame.eof:
+            return out.getvalue(), None
+    return out.getvalue(), "its end is missing, so the recorder was killed"
+
+
+def _object_event(index: int, raw: dict[str, Any]) -> ObjectEvent:
+    return ObjectEvent(
+        index=index,
+        t_ns=int(raw["t_ns"]),
+        kind=str(raw["kind"]),
+        type=ObjectEventType(raw["type"]),
+        object=raw.get("object") or {},
+        since_ns=raw.get("since_ns"),
+        reason=raw.get("reason"),
+    )
+
+
+def _fault_event(index: int, raw: dict[str, Any]) -> FaultEvent:
+    return FaultEvent(
+        index=index,
+        t_ns=int(raw["t_ns"]),
+        fault_id=str(raw["fault_id"]),
+        fault=str(raw["fault"]),
+        stage=FaultStage(raw["stage"]),
+        targets=tuple(raw.get("targets") or ()),
+        fidelity=str(raw.get("fidelity") or ""),
+        detail=str(raw.get("detail") or ""),
+        disruptive=bool(raw.get("disruptive", True)),
+    )
+
+
+def _mark(index: int, raw: dict[str, Any]) -> Mark:
+    return Mark(index, int(raw["t_ns"]), str(raw["name"]), str(raw.get("value") or ""), str(raw.get("detail") or ""))
+
+
+def _json_lines(path: Path, problems: list[_Problem]) -> Iterator[tuple[int, Any]]:
+    if not path.exists():
+        problems.append(_Problem((path.name,), f"{path.name} is missing"))
+        return
+    for number, line in enumerate(path.read_bytes().splitlines()):
+        try:
+            yield number, json.loads(line)
+        except ValueError:
+            problems.append(_Problem((path.name,), f"{path.name}: line {number + 1} is cut or damaged"))
+
+
+def _read_lines(path: Path, parse: Callable[[int, dict[str, Any]], T], problems: list[_Problem]) -> tuple[T, ...]:
+    items: list[T] = []
+    for number, raw in _json_lines(path, problems):
+        try:
+            items.append(parse(number, raw))
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            problems.append(_Problem((path.name,), f"{path.name}: line {number + 1}: {error!r}"))
+    return tuple(items)
+
+
+def _read_samples(history_dir: Path, problems: list[_Problem]) -> pd.DataFrame:
+    path = history_dir / SAMPLES_FILE
+    if (frame := _read_parquet(path, problems)) is not None:
+        return frame.reindex(columns=list(SAMPLE_COLUMNS)).astype(SAMPLE_COLUMNS)
+    journal = history_dir / SAMPLES_JOURNAL
+    if not journal.exists():
+        return empty_samples()
+    rows = [
+        row for _, row in _json_lines(journal, problems) if isinstance(row, list) and len(row) == len(SAMPLE_COLUMNS)
+    ]
+    return pd.DataFrame(rows, columns=list(SAMPLE_COLUMNS)).astype(SAMPLE_COLUMNS)
+
+
+def _read_parquet(path: Path, problems: list[_Problem]) -> pd.DataFrame | None:
+    if not path.exists():
+        problems.append(_Problem((path.name,), f"{path.name} is missing: the harness was killed before it wrote it"))
+        return None
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError, NotImplementedError) as error:
+        problems.append(_Problem((path.name,), f"{path.name} cannot be read: {error}"))
+        return None
+
+
+def _read_requests(run_dir: Path, run: RunInfo, problems: list[_Problem]) -> pd.DataFrame:
+    frame = _read_parquet(run_dir / "history" / REQUESTS_FILE, problems)
+    if frame is not None:
+        return typed_requests(frame)
+    schedule_path = run_dir / "schedule.parquet"
+    if not schedule_path.exists():
+        return empty_requests()
+    schedule = _read_parquet(schedule_path, problems)
+    if schedule is None:
+        return empty_requests()
+    # A killed harness leaves the load's own records, which are enough to account for every arrival.
+    records = read_records(run_dir / "load" / "records.jsonl")
+    return build_requests(schedule, records, run.phases, load_start_ns=run.load_start_ns)
+
+
+def _last_ns(
+    run: RunInfo, objects: tuple[ObjectEvent, ...], faults: tuple[FaultEvent, ...], marks: tuple[Mark, ...]
+) -> int:
+    return max([run.load_end_ns, *(e.t_ns for e in objects[-1:]), *(f.t_ns for f in faults), *(m.t_ns for m in marks)])
+
+
+def _as_gaps(problems: list[_Problem], first_index: int, last_ns: int) -> tuple[ObjectEvent, ...]:
+    gaps: list[ObjectEvent] = []
+    for problem in problems:
+        for kind in problem.kinds:
+            gap = ObjectEvent(
+                0, last_ns, kind, ObjectEventType.GAP, since_ns=problem.since_ns or 0, reason=problem.reason
+            )
+            gaps.append(replace(gap, index=first_index + len(gaps)))
+    return tuple(gaps)

@@ -1,0 +1,84 @@
+"""What a run was: seed, command, versions, times and how it ended. One JSON file, ``history/run.json``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from harness.history.tables import RUN_FILE, Phase
+
+ENDINGS = ("completed", "interrupted", "child_died", "aborted", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """Written by the supervisor at the end of a run, whatever the end was. Times in ``*_ns`` are history time."""
+
+    seed: int = 0
+    time_scale: float = 1.0
+    experiment: str = ""
+    title: str = ""
+    target: str = ""
+    started_utc: str = ""
+    command: str = ""
+    commit: str = ""
+    dirty: bool = False
+    versions: dict[str, str] = field(default_factory=dict)
+    load_start_ns: int = 0
+    load_end_ns: int = 0
+    warm_up_s: float = 0.0
+    phases: tuple[Phase, ...] = ()
+    planned: int = 0
+    ended: str = "error"
+    ended_detail: str = ""
+    undo_planned: int = 0
+    undo_left: tuple[str, ...] = ()
+    fidelity: dict[str, str] = field(default_factory=dict)
+    real: tuple[str, ...] = ()
+    emulated: tuple[str, ...] = ()
+    workload: dict[str, str] = field(default_factory=dict)
+    load_lag_limit_ms: float = 0.0
+    duplicate_ends: int = 0
+    """How many ends the load recorded for requests that had ended before; each is a defect of the harness."""
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> RunInfo:
+        """Raises ``ValueError`` when the text is no run.json of ours."""
+        raw: Any = json.loads(text)
+        if not isinstance(raw, dict):
+            raise ValueError(f"run.json holds a {type(raw).__name__}, not an object")
+        known = {f.name for f in fields(cls)}
+        if unknown := set(raw) - known:
+            raise ValueError(f"run.json has unknown keys: {', '.join(sorted(unknown))}")
+        try:
+            return cls(**_typed(raw))
+        except (TypeError, KeyError) as error:
+            raise ValueError(f"run.json: {error}") from error
+
+    @classmethod
+    def read(cls, history_dir: Path) -> RunInfo:
+        return cls.from_json((history_dir / RUN_FILE).read_text(encoding="utf-8"))
+
+    def write(self, history_dir: Path) -> None:
+        """Replaces the file in one step, so that a reader never sees half of it."""
+        if self.ended not in ENDINGS:
+            raise ValueError(f"a run ends as one of {', '.join(ENDINGS)}, not {self.ended!r}")
+        part = history_dir / (RUN_FILE + ".part")
+        part.write_text(self.to_json(), encoding="utf-8")
+        part.replace(history_dir / RUN_FILE)
+
+
+def _typed(raw: Mapping[str, Any]) -> dict[str, Any]:
+    values = dict(raw)
+    if "phases" in values:
+        values["phases"] = tuple(Phase(**phase) for phase in values["phases"])
+    for name in ("undo_left", "real", "emulated"):
+        if name in values:
+            values[name] = tuple(values[name])
+    return values

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from harness.errors import BadInput
+from harness.history.reader import History
+from harness.history.run_info import RunInfo
+from harness.history.tables import RECORDED_KINDS, FaultEvent, FaultStage, ObjectEventType, Phase
+from harness.history.writer import HistoryWriter, append_fault_event, append_mark
+
+PHASES = (Phase("warm_up", 0, 50), Phase("steady", 50, 100))
+INFO = RunInfo(seed=7, time_scale=15, experiment="e.yaml", ended="completed", phases=PHASES, planned=2, load_end_ns=100)
+INFO = replace(INFO, versions={"python": "3"}, undo_left=("x",), workload={"namespace": "inference"}, duplicate_ends=1)
+
+
+def pod(name: str, version: int) -> dict[str, object]:
+    return {"metadata": {"name": name, "namespace": "inference", "uid": f"u-{name}", "resourceVersion": str(version)}}
+
+
+def schedule() -> pd.DataFrame:
+    columns = {
+        "t_ns": [0, 60],
+        "prompt_tokens": [1, 2],
+        "output_tokens": [3, 4],
+        "tenant": ["", ""],
+        "session": ["", ""],
+    }
+    return pd.DataFrame(columns)
+
+
+def record(run_dir: Path) -> HistoryWriter:
+    """A small run as the supervisor writes it, up to the moment before ``close``."""
+    writer = HistoryWriter(run_dir / "history")
+    writer.objects.write(1, "Pod", ObjectEventType.LISTED, pod("a", 1))
+    writer.objects.write(2, "Pod", ObjectEventType.ADDED, pod("b", 2))
+    writer.objects.write(5, "Node", ObjectEventType.GAP, since_ns=3, reason="410 Gone")
+    writer.samples.add(4, "custom.metrics", "vllm_num_requests_waiting", 3, {"pod": "a", "app": "llm"})
+    append_mark(run_dir / "history", 9, "phase", "steady")
+    append_fault_event(
+        run_dir / "history", FaultEvent(0, 10, "spot-1", "spot", FaultStage.INJECTED, ("n1",), "emulated")
+    )
+    (run_dir / "load").mkdir(exist_ok=True)
+    lines = [
+        {"e": "ready", "t_ns": 1},
+        {"e": "end", "id": 0, "outcome": "ok", "sent_ns": 1},
+        {"e": "end", "id": 0, "outcome": "ok", "sent_ns": 1},
+        {"e": "health", "t_ns": 8, "cpu_ratio": 0.5, "loop_gap_ms_max": 1.5, "in_flight": 3},
+    ]
+    (run_dir / "load" / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    schedule().to_parquet(run_dir / "schedule.parquet")
+    return writer
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    with record(tmp_path) as writer:
+        records = writer.write_load(schedule(), tmp_path / "load" / "records.jsonl", PHASES)
+        writer.write_run_info(INFO)
+    history = History.load(tmp_path)
+    assert records.duplicate_ends == 1
+    assert history.run == INFO and history.phases == PHASES and history.phase("steady") == PHASES[1]
+    assert [(e.index, e.t_ns, e.kind, e.type.value, e.name, e.uid) for e in history.objects] == [
+        (0, 1, "Pod", "LISTED", "a", "u-a"),
+        (1, 2, "Pod", "ADDED", "b", "u-b"),
+        (2, 5, "Node", "GAP", "", ""),
+    ]
+    assert [(g.kind, g.since_ns, g.t_ns, g.reason) for g in history.gaps] == [("Node", 3, 5, "410 Gone")]
+    assert history.requests["outcome"].tolist() == ["ok", "not_sent"]
+    assert [tuple(row) for row in history.samples.itertuples(index=False)] == [
+        (4, "custom.metrics", "vllm_num_requests_waiting", '{"app":"llm","pod":"a"}', 3.0),
+        (8, "load", "cpu_ratio", "{}", 0.5),
+        (8, "load", "loop_gap_ms_max", "{}", 1.5),
+        (8, "load", "in_flight", "{}", 3.0),
+    ]
+    assert [(m.name, m.value) for m in history.marks] == [("phase", "steady"), ("duplicate_ends", "1")]
+    assert history.faults == (FaultEvent(0, 10, "spot-1", "spot", FaultStage.INJECTED, ("n1",), "emulated"),)
+    assert not (tmp_path / "history" / "samples.jsonl").exists()
+
+
+def test_a_killed_harness_leaves_what_it_flushed_and_gaps(tmp_path: Path) -> None:
+    writer = record(tmp_path)
+    writer.flush()
+    history = History.load(tmp_path)  # the writer is never closed: what is on disk is what a kill -9 leaves
+    assert [e.name for e in history.objects if e.type is not ObjectEventType.GAP] == ["a", "b"]
+    reasons = {g.kind: g.reason or "" for g in history.gaps}
+    assert set(RECORDED_KINDS) <= set(reasons)
+    assert "cut after 3 events" in reasons["Pod"] and "run.json is missing" in reasons["run.json"]
+    assert "requests.parquet" in reasons and "samples.parquet" in reasons
+    assert history.requests["outcome"].tolist() == ["ok", "not_sent"]  # rebuilt from the load's records
+    assert len(history.samples) == 1
+    assert history.run.ended == "error"
+    writer.close()
+
+
+def test_an_objects_file_cut_anywhere_is_a_gap(tmp_path: Path) -> None:
+    with record(tmp_path) as writer:
+        writer.write_load(schedule(), tmp_path / "load" / "records.jsonl", PHASES)
+        writer.write_run_info(INFO)
+    path = tmp_path / "history" / "objects.jsonl.zst"
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        history = History.load(tmp_path)
+        assert {"Pod", "Node"} <= {g.kind for g in history.gaps}, f"cut at {length}"
+        assert [e.index for e in history.objects] == list(range(len(history.objects)))
+
+
+def test_a_damaged_objects_file_is_a_gap_from_there(tmp_path: Path) -> None:
+    with HistoryWriter(tmp_path / "history") as writer:
+        for i in range(2000):
+            writer.objects.write(i, "Pod", ObjectEventType.MODIFIED, pod(f"p{i * 7919 % 2000}", i))
+            if i % 100 == 0:
+                writer.flush()
+        writer.write_run_info(INFO)
+    path = tmp_path / "history" / "objects.jsonl.zst"
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2 : len(raw) // 2 + 64] = b"\xff" * 64
+    path.write_bytes(raw)
+    history = History.load(tmp_path)
+    pods = [e for e in history.objects if e.type is ObjectEventType.MODIFIED]
+    gap = next(g for g in history.gaps if g.kind == "Pod")
+    assert 0 < len(pods) < 2000
+    assert gap.since_ns == pods[-1].t_ns and "is cut after" in (gap.reason or "")
+
+
+@pytest.mark.parametrize("name", ["marks.jsonl", "faults.jsonl"])
+def test_a_cut_line_file_is_a_gap_and_keeps_the_rest(tmp_path: Path, name: str) -> None:
+    with record(tmp_path) as writer:
+        writer.write_run_info(INFO)
+    path = tmp_path / "history" / name
+    path.write_bytes(path.read_bytes() + b'{"t_ns": 12, "na')
+    history = History.load(tmp_path)
+    assert len(history.marks) == 1 and len(history.faults) == 1
+    assert any(g.kind == name and "line 2" in (g.reason or "") for g in history.gaps)
+
+
+@pytest.mark.parametrize("name", ["objects.jsonl.zst", "marks.jsonl", "faults.jsonl", "samples.parquet", "run.json"])
+def test_a_missing_file_is_a_gap(tmp_path: Path, name: str) -> None:
+    with record(tmp_path) as writer:
+        writer.write_run_info(INFO)
+    (tmp_path / "history" / name).unlink()
+    assert any(name in (g.reason or "") for g in History.load(tmp_path).gaps)
+
+
+def test_run_info_refuses_what_it_does_not_know(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="unknown keys: sede"):
+        RunInfo.from_json('{"sede": 1}')
+    with pytest.raises(ValueError, match="a run ends as one of"):
+        replace(INFO, ended="fine").write(tmp_path)
+    assert RunInfo.from_json(INFO.to_json()) == INFO
+
+
+def test_a_folder_that_is_no_run_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no recorded run"):
+        History.load(tmp_path)
