@@ -1,0 +1,187 @@
+"""A cloud: pools of instances with limited stock, launch delays, spot interruptions that end in a power cut.
+
+The rule of stock: an instance that is terminated goes back to its pool, one that the cloud interrupted does not. A spot
+pool of stock 1 whose only instance is reclaimed stays empty.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+
+from fakes.config import PoolConfig
+from fakes.nodes.labels import instance_id
+from fakes.nodes.machine import Machine
+from fakes.timing import Timing
+
+
+class InstanceState(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    INTERRUPTING = "interrupting"
+    TERMINATED = "terminated"
+
+
+class CloudError(Exception):
+    """A call that the cloud refuses."""
+
+
+class OutOfStock(CloudError):
+    """The pool has no instance to give (a cloud's InsufficientInstanceCapacity)."""
+
+
+class UnknownInstance(CloudError):
+    """No instance has this id."""
+
+
+class WrongState(CloudError):
+    """The instance exists, but this cannot be done to it now."""
+
+
+@dataclass(slots=True)
+class Instance:
+    machine: Machine
+    state: InstanceState
+    launched_s: float
+    """Seconds of the event loop, as all ``_s`` fields here."""
+    booted_s: float | None = None
+    interrupt_at_s: float | None = None
+    reclaimed: bool = False
+    """Whether the cloud wants it back: then it never returns to stock."""
+    terminated_s: float | None = None
+
+    @property
+    def id(self) -> str:
+        return instance_id(self.machine.name)
+
+    @property
+    def node(self) -> str:
+        return self.machine.name
+
+    @property
+    def pool(self) -> PoolConfig:
+        return self.machine.pool
+
+
+Listener = Callable[[Instance], None]
+
+
+class Cloud:
+    """``boot(instance)`` powers a machine on, ``lost(instance)`` is called when the power of one that was on goes off,
+    whatever the cause. Both run synchronously, ``lost`` before the listeners of ``on_gone``."""
+
+    def __init__(
+        self, pools: Sequence[PoolConfig], timing: Timing, rng: Random, boot: Listener, lost: Listener
+    ) -> None:
+        self.pools = {pool.name: pool for pool in pools}
+        self.instances: dict[str, Instance] = {}
+        self.on_notice: list[Listener] = []
+        self.on_gone: list[Listener] = []
+        self._timing = timing
+        self._rng = rng
+        self._boot = boot
+        self._lost = lost
+        self._stock = {pool.name: pool.stock for pool in pools}
+        self._numbers = {pool.name: 0 for pool in pools}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def start(self) -> None:
+        """Boots the instances that exist at the start."""
+        for pool in self.pools.values():
+            for _ in range(pool.nodes):
+                self._power_on(self._new(pool, self.next_name(pool.name), provisioned=False))
+
+    def next_name(self, pool: str) -> str:
+        """A node name that was never used."""
+        self._numbers[pool] += 1
+        return f"{pool}-{self._numbers[pool]}"
+
+    def stock(self, pool: str) -> int:
+        """How many more instances the pool can give."""
+        return self._stock[pool]
+
+    def launch(self, pool: str, node: str | None = None) -> Instance:
+        """Accepts the order at once; the machine powers on a launch delay later. Raises ``OutOfStock``."""
+        if self._stock[pool] <= 0:
+            raise OutOfStock(f"pool {pool} has no {self.pools[pool].instance_type} left")
+        instance = self._new(self.pools[pool], node or self.next_name(pool), provisioned=True)
+        delay_s = self._timing.draw_s(self._timing.durations.launch, self._rng)
+        self._timers[instance.id] = _loop().call_later(delay_s, self._power_on, instance)
+        return instance
+
+    def terminate(self, id: str) -> None:
+        """Idempotent."""
+        instance = self.get(id)
+        if instance.state is not InstanceState.TERMINATED:
+            self._power_off(instance)
+
+    def interrupt(self, id: str, notice_s: float) -> Instance:
+        """The notice: the instance loses its power ``notice_s`` scenario seconds from now."""
+        instance = self.get(id)
+        if instance.pool.capacity_type != "spot":
+            raise WrongState(f"{id} is {instance.pool.capacity_type}; only spot instances are interrupted")
+        if instance.state is not InstanceState.RUNNING:
+            raise WrongState(f"{id} is {instance.state}; only a running instance can be interrupted")
+        instance.state = InstanceState.INTERRUPTING
+        instance.reclaimed = True
+        instance.interrupt_at_s = _loop().time() + self._timing.clock_s(notice_s)
+        self._timers[id] = _loop().call_at(instance.interrupt_at_s, self._power_off, instance)
+        for listener in self.on_notice:
+            listener(instance)
+        return instance
+
+    def cancel_interruption(self, id: str) -> None:
+        """Idempotent. What others have begun because of the notice goes on: nobody sends a notice of cancellation."""
+        instance = self.get(id)
+        if instance.state is InstanceState.TERMINATED:
+            raise WrongState(f"{id} is terminated already")
+        if instance.state is InstanceState.INTERRUPTING:
+            self._timers.pop(id).cancel()
+            instance.state = InstanceState.RUNNING
+            instance.interrupt_at_s = None
+            instance.reclaimed = False
+
+    def get(self, id: str) -> Instance:
+        if id not in self.instances:
+            raise UnknownInstance(f"no instance {id}; known: {', '.join(sorted(self.instances)) or 'none'}")
+        return self.instances[id]
+
+    def cost(self) -> float:
+        """What all instances have cost since they were launched, at scenario hours."""
+        total = 0.0
+        for instance in self.instances.values():
+            end_s = instance.terminated_s if instance.terminated_s is not None else _loop().time()
+            total += (end_s - instance.launched_s) * self._timing.time_scale / 3600 * instance.pool.price_per_hour
+        return total
+
+    def _new(self, pool: PoolConfig, node: str, *, provisioned: bool) -> Instance:
+        self._stock[pool.name] -= 1
+        machine = Machine(node, pool, len(self.instances) + 1, provisioned)
+        instance = Instance(machine, InstanceState.PENDING, _loop().time())
+        self.instances[instance.id] = instance
+        return instance
+
+    def _power_on(self, instance: Instance) -> None:
+        self._timers.pop(instance.id, None)
+        instance.state = InstanceState.RUNNING
+        instance.booted_s = _loop().time()
+        self._boot(instance)
+
+    def _power_off(self, instance: Instance) -> None:
+        if timer := self._timers.pop(instance.id, None):
+            timer.cancel()
+        instance.state = InstanceState.TERMINATED
+        instance.terminated_s = _loop().time()
+        if not instance.reclaimed:
+            self._stock[instance.pool.name] += 1
+        if instance.booted_s is not None:
+            self._lost(instance)
+        for listener in self.on_gone:
+            listener(instance)
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    return asyncio.get_running_loop()

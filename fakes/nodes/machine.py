@@ -1,0 +1,31 @@
+"""One machine that a kubelet runs on, as its cloud describes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fakes.config import PoolConfig
+from fakes.nodes.labels import provider_id
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """``index`` is unique in a world and gives the node its address range."""
+
+    name: str
+    pool: PoolConfig
+    index: int
+    provisioned: bool
+    """False for a machine that was there at the start: its node begins Ready, with its GPUs."""
+
+    @property
+    def provider_id(self) -> str:
+        return provider_id(self.pool, self.name)
+
+    @property
+    def address(self) -> str:
+        return f"10.0.{self.index // 250}.{10 + self.index % 250}"
+
+    def pod_address(self, number: int) -> str:
+        """Pod addresses count up from .2, as ``host-local`` hands them out, and come round after 250."""
+        return f"10.{244 + self.index // 256}.{self.index % 256}.{2 + number % 250}"
