@@ -1,0 +1,44 @@
+# Needs Python >= 3.11 and make; everything else lands in .venv, from hash-pinned versions.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+UV     := $(BIN)/uv
+READY  := $(VENV)/.installed
+UV_VERSION := 0.13.9
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format lock clean
+
+help:  ## what there is
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed, this is " + sys.version)'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(UV) || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+setup: $(READY)  ## make .venv, or reuse it
+
+demo: $(READY)  ## a burst of tokens, a spot interruption in the middle of it, a verdict and a report
+	@$(BIN)/gpu-harness run experiments/spot-interruption-during-burst.yaml
+
+test: $(READY)  ## all tests
+	@$(BIN)/python -m pytest
+
+check: $(READY)  ## typing and lint
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(READY)  ## rewrite the code's layout
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+lock: $(READY)  ## refresh requirements.lock from pyproject.toml
+	@$(UV) pip compile --quiet --universal --generate-hashes --all-extras --no-header --no-emit-index-url pyproject.toml -o requirements.lock
+
+clean:  ## remove what the targets made
+	rm -rf $(VENV) .gpu-harness

@@ -1,0 +1,159 @@
+"""The commands, as people type them. Each is a few lines onto the modules that do the work."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+
+from harness.errors import BadInput, ExitCode
+
+app = typer.Typer(
+    name="gpu-harness",
+    help="Breaks a GPU inference cluster on purpose under token traffic, and answers pass, fail or unknown.\n\n"
+    "Exit codes: 0 pass, 1 fail, 2 unknown, 64 bad input, 70 harness error.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+ExperimentArg = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (YAML or JSON).")]
+RunDirArg = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run, reports/<experiment>/<utc-start>.")]
+SeedOpt = Annotated[int, typer.Option(help="Fixes arrivals, token lengths and fault targets.", min=0)]
+TraceOpt = Annotated[Path | None, typer.Option(help="Replay rows of this trace (Azure LLM CSV) instead of the profile.")]
+TraceStartOpt = Annotated[float, typer.Option(help="Where in the trace to begin, in trace seconds.", min=0)]
+TraceDurationOpt = Annotated[float | None, typer.Option(help="How much of the trace to replay, in trace seconds.")]
+SpeedOpt = Annotated[float, typer.Option(help="Trace seconds per clock second.")]
+
+
+@app.command()
+def run(
+    experiment: ExperimentArg,
+    seed: SeedOpt = 1,
+    reports: Annotated[Path, typer.Option(help="Where the run's folder is made.")] = Path("reports"),
+    target: Annotated[str, typer.Option(help="Which cluster: embedded.")] = "embedded",
+    trace: TraceOpt = None,
+    trace_start: TraceStartOpt = 0.0,
+    trace_duration: TraceDurationOpt = None,
+    speed: SpeedOpt = 1.0,
+    plain: Annotated[bool, typer.Option("--plain", help="One line per change, also on a terminal.")] = False,
+) -> ExitCode:
+    """Run an experiment to a verdict and a report."""
+    from harness.run.running import run_experiment
+    from harness.run.preparing import prepare
+
+    prepared = prepare(experiment, seed=seed, target=target, cut=_cut(trace, trace_start, trace_duration, speed))
+    return run_experiment(prepared, reports=reports, plain=plain, args=sys.argv)
+
+
+@app.command()
+def plan(
+    experiment: ExperimentArg,
+    seed: SeedOpt = 1,
+    trace: TraceOpt = None,
+    trace_start: TraceStartOpt = 0.0,
+    trace_duration: TraceDurationOpt = None,
+    speed: SpeedOpt = 1.0,
+    json: Annotated[bool, typer.Option("--json", help="The plan itself, the same bytes for the same seed.")] = False,
+) -> ExitCode:
+    """Print the schedule's summary and the fault targets; touches nothing."""
+    from harness.plan.describe import describe
+    from harness.run.preparing import prepare
+
+    prepared = prepare(experiment, seed=seed, target="embedded", cut=_cut(trace, trace_start, trace_duration, speed))
+    typer.echo(prepared.plan.to_json() if json else describe(prepared.plan), nl=not json)
+    return ExitCode.PASS
+
+
+@app.command()
+def validate(experiment: ExperimentArg) -> ExitCode:
+    """Check an experiment and every file it names; starts nothing."""
+    from harness.run.preparing import prepare
+
+    prepared = prepare(experiment, seed=1, target="embedded", cut=None)
+    typer.echo(f"{experiment}: valid ({prepared.plan.schedule.rows} requests, {len(prepared.experiment.actions)} actions)")
+    return ExitCode.PASS
+
+
+@app.command()
+def check(run_dir: RunDirArg) -> ExitCode:
+    """Judge a recorded run again from its folder; needs no cluster."""
+    from harness.run.judging import judge_run, print_verdict
+    from harness.run.rundir import open_existing
+
+    opened = open_existing(run_dir)
+    verdict = judge_run(opened)
+    print_verdict(verdict)
+    return verdict.exit_code
+
+
+@app.command()
+def report(run_dir: RunDirArg) -> ExitCode:
+    """Write report.html, junit.xml and summary.md again from a run's folder; needs no cluster."""
+    from harness.run.judging import judge_run, report_run
+    from harness.run.rundir import open_existing
+
+    opened = open_existing(run_dir)
+    verdict = judge_run(opened)
+    report_run(opened, verdict)
+    typer.echo(f"report: {opened.report}")
+    return verdict.exit_code
+
+
+@app.command()
+def up(
+    experiment: Annotated[
+        Path | None, typer.Argument(metavar="[EXPERIMENT]", help="Take its world and manifests; else two empty nodes.")
+    ] = None,
+    ttl: Annotated[float, typer.Option(help="Stops by itself after this many clock seconds.", min=1)] = 4 * 3600,
+    seed: SeedOpt = 1,
+) -> ExitCode:
+    """Start the embedded cluster alone and write a kubeconfig for kubectl."""
+    from harness.targets.standing import bring_up
+
+    connection = bring_up(experiment, seed=seed, ttl_s=ttl)
+    typer.echo(f"export KUBECONFIG={connection.kubeconfig}")
+    typer.echo(f"# model endpoint: {connection.service_url}/v1/chat/completions", err=True)
+    typer.echo("# stop it with: gpu-harness down", err=True)
+    return ExitCode.PASS
+
+
+@app.command()
+def down() -> ExitCode:
+    """Stop the cluster that `up` started in this folder."""
+    from harness.targets.standing import take_down
+
+    typer.echo(take_down())
+    return ExitCode.PASS
+
+
+def _cut(trace: Path | None, start_s: float, duration_s: float | None, speed: float):  # type: ignore[no-untyped-def]
+    from harness.plan.trace import TraceCut
+
+    if trace is None:
+        if start_s or duration_s is not None or speed != 1.0:
+            raise BadInput("--trace-start, --trace-duration and --speed need --trace", hint="name the trace file")
+        return None
+    if speed <= 0 or (duration_s is not None and duration_s <= 0):
+        raise BadInput("--speed and --trace-duration must be above 0")
+    return TraceCut(trace, start_s, duration_s, speed)
+
+
+def run_command_line(args: list[str]) -> ExitCode:
+    """Parses and runs one command line. Raises HarnessError; a usage error is BadInput."""
+    command = typer.main.get_command(app)
+    try:
+        result = command.main(args=args, prog_name="gpu-harness", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        sys.stderr.write(error.format_message() + "\n")
+        return ExitCode.BAD_INPUT
+    except click.ClickException as error:
+        usage = error.ctx.get_usage() if isinstance(error, click.UsageError) and error.ctx else ""
+        raise BadInput(error.format_message(), hint=usage or "see gpu-harness --help") from error
+    except click.exceptions.Abort as error:
+        raise KeyboardInterrupt from error
+    return ExitCode(result) if isinstance(result, int) else ExitCode.PASS

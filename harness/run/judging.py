@@ -1,0 +1,63 @@
+"""From a run's folder to its verdict and report. Needs no cluster: the same folder gives the same bytes again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.checks.judge import judge
+from harness.checks.serialise import verdict_to_json
+from harness.errors import BadInput, Where
+from harness.history.reader import History
+from harness.report.write import write_report
+from harness.run.rundir import RunDir
+from harness.spec.experiment import load_experiment
+from harness.verdict import Role, Status, Verdict
+
+COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.UNKNOWN: "yellow"}
+
+
+def judge_run(run_dir: RunDir) -> Verdict:
+    """Judges the recorded history by the checks of the experiment as used, and writes ``verdict.json``."""
+    history = History.load(run_dir.path)
+    spec = run_dir.path / "spec" / history.run.experiment
+    if not history.run.experiment or not spec.is_file():
+        raise BadInput(
+            "this run has no copy of its experiment, so there is nothing to judge it by",
+            where=Where(str(run_dir.path / "spec")),
+            hint="the folder is incomplete: copy it whole",
+        )
+    verdict = judge(history, load_experiment(spec).settings.checks)
+    run_dir.verdict.write_text(verdict_to_json(verdict))
+    return verdict
+
+
+def report_run(run_dir: RunDir, verdict: Verdict) -> None:
+    write_report(run_dir.path, History.load(run_dir.path), verdict, _read_plan(run_dir.plan))
+
+
+def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
+    """The table of findings: status, sentence, key figures."""
+    console = console or Console()
+    table = Table(box=None, pad_edge=False, show_edge=False)
+    table.add_column("check", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    table.add_column("finding", overflow="fold")
+    for finding in sorted(verdict.findings, key=lambda f: f.role is Role.VALIDITY):
+        status = finding.judged or finding.status
+        sentence = finding.sentence + (f" [{finding.because}]" if finding.because else "")
+        table.add_row(Text(finding.check), Text(status.value, style=COLOURS[status]), Text(sentence))
+    console.print(table)
+    console.print(Text(f"verdict: {verdict.status.value}", style=f"bold {COLOURS[verdict.status]}"), Text(verdict.sentence))
+
+
+def _read_plan(path: Path) -> dict[str, object]:
+    try:
+        plan = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return plan if isinstance(plan, dict) else {}

@@ -1,0 +1,38 @@
+"""Everything that can be wrong with a run, found before anything is started."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import BadInput, Where
+from harness.faults.guards import check_guards
+from harness.plan.plan import Plan, plan_experiment
+from harness.plan.trace import TraceCut
+from harness.spec.experiment import Experiment, check_together, load_experiment
+from harness.spec.loadprofile import LoadProfile, load_profile
+from harness.targets.embedded import planned_fleet, world_config
+from harness.targets.manifests import read_manifests
+
+TARGETS = ("embedded",)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    experiment: Experiment
+    profile: LoadProfile
+    plan: Plan
+    target: str
+
+
+def prepare(path: Path, *, seed: int, target: str, cut: TraceCut | None) -> Prepared:
+    """Reads and checks the experiment with all files it names, and plans it. Touches nothing; BadInput for any mistake."""
+    if target not in TARGETS:
+        raise BadInput(f"there is no target {target!r}", where=Where("--target"), hint=f"there is: {', '.join(TARGETS)}")
+    experiment = load_experiment(path)
+    profile = load_profile(experiment.profile_path)
+    check_together(experiment, profile)
+    check_guards(experiment.actions, target)
+    read_manifests([*experiment.manifest_paths, *experiment.applied_manifest_paths])
+    fleet = planned_fleet(world_config(experiment.settings, seed))
+    return Prepared(experiment, profile, plan_experiment(experiment, profile, seed, fleet, cut), target)

@@ -1,0 +1,116 @@
+"""The folder of one run, and where each file lies in it (design, §2)."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.errors import BadInput, Where
+from harness.history.tables import FAULTS_FILE, MARKS_FILE
+
+
+@dataclass(frozen=True, slots=True)
+class RunDir:
+    path: Path
+
+    @property
+    def history(self) -> Path:
+        return self.path / "history"
+
+    @property
+    def plan(self) -> Path:
+        return self.path / "plan.json"
+
+    @property
+    def schedule(self) -> Path:
+        return self.path / "schedule.parquet"
+
+    @property
+    def records(self) -> Path:
+        return self.path / "load" / "records.jsonl"
+
+    @property
+    def chaos_journal(self) -> Path:
+        return self.path / "chaos.json"
+
+    @property
+    def verdict(self) -> Path:
+        return self.path / "verdict.json"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def connection(self) -> Path:
+        return self.path / "connection.json"
+
+    @property
+    def processes(self) -> Path:
+        """Process ids of this run's children, for faults that act on them."""
+        return self.path / "processes.json"
+
+    @property
+    def faults(self) -> Path:
+        return self.history / FAULTS_FILE
+
+    @property
+    def marks(self) -> Path:
+        return self.history / MARKS_FILE
+
+    def log(self, name: str) -> Path:
+        return self.path / "logs" / f"{name}.log"
+
+
+def create(reports: Path, experiment: Path, now: datetime | None = None) -> RunDir:
+    """``<reports>/<experiment>/<utc-start>/`` with its folders; a second run within the second gets a suffix."""
+    now = now or datetime.now(UTC)
+    stem = re.sub(r"[^\w.-]+", "-", experiment.stem)
+    base = reports / stem / now.strftime("%Y-%m-%dT%H-%M-%SZ")
+    path, n = base, 1
+    try:
+        base.parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            try:
+                path.mkdir()
+                break
+            except FileExistsError:
+                n += 1
+                path = base.with_name(f"{base.name}-{n}")
+        for folder in ("spec", "history", "logs", "load"):
+            (path / folder).mkdir()
+    except OSError as error:
+        raise BadInput(
+            f"cannot write the run's folder {path}: {error.strerror or error}",
+            where=Where(str(reports)),
+            hint="make the reports folder writable, or name another one with --reports",
+        ) from error
+    return RunDir(path)
+
+
+def open_existing(path: Path) -> RunDir:
+    """A folder that a run left. BadInput when it is none."""
+    if not path.is_dir() or not (path / "history").is_dir():
+        raise BadInput(
+            "this is not the folder of a run: it has no history/",
+            where=Where(str(path)),
+            hint="give the folder that `gpu-harness run` printed, e.g. reports/<experiment>/<utc-start>",
+        )
+    return RunDir(path)
+
+
+def keep_spec(run_dir: RunDir, experiment: Path, files: Iterable[Path]) -> str:
+    """Copies the experiment and the files it refers to exactly as used, in the same places relative to each other, so
+    that the copy is a working experiment. Returns the experiment's path relative to ``spec/``."""
+    originals = [experiment.resolve(), *(f.resolve() for f in files)]
+    root = Path(os.path.commonpath([f.parent for f in originals]))
+    for file in dict.fromkeys(originals):
+        to = run_dir.path / "spec" / file.relative_to(root)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, to)
+    return str(experiment.resolve().relative_to(root))

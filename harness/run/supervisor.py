@@ -1,0 +1,400 @@
+"""One run, from target up to target down: phases and processes, and an end that always heals.
+
+The supervisor never judges. It leaves a run folder behind from which ``harness.run.judging`` (and anybody, later,
+offline) makes the verdict.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from harness.clock import NS_PER_S, START_NS_ENV, RunClock, monotonic_ns
+from harness.errors import HarnessError, TargetError
+from harness.faults.heal import heal_all
+from harness.history.phases import compute_phases
+from harness.history.reader import read_faults
+from harness.history.run_info import RunInfo
+from harness.history.tables import FaultStage
+from harness.history.writer import HistoryWriter
+from harness.kube.http import HttpKube
+from harness.plan.plan import Plan
+from harness.run.chaos.command import chaos_command, read_journal
+from harness.run.children import LAST_LINES, Child, spawn
+from harness.run.provenance import commit, versions
+from harness.run.record.recorder import Recorder
+from harness.run import load
+from harness.run.rundir import RunDir
+from harness.run.tail import LineTail, LoadTail
+from harness.run.view import Snapshot, View
+from harness.run.watchdog import Watchdog
+from harness.spec.experiment import Experiment
+from harness.spec.loadprofile import LoadProfile
+from harness.targets.base import CONNECTION_ENV, Connection, Target
+
+LOAD_READY_S = 30
+"""Clock seconds for Locust to import and say that it is ready."""
+LOAD_STOP_S = 2
+CHAOS_STOP_S = 15
+"""Rollbacks run after the one SIGTERM; this is how long they may take before it is killed (our own heal follows)."""
+TICK_S = 0.2
+
+
+T = TypeVar("T")
+
+
+class Stopped(Exception):
+    """The run was asked to stop, or cannot go on. ``ended`` is a RunInfo ending."""
+
+    def __init__(self, ended: str, detail: str, lines: list[str] | None = None) -> None:
+        super().__init__(detail)
+        self.ended = ended
+        self.detail = detail
+        self.lines = lines or []
+
+
+@dataclass(slots=True)
+class Progress:
+    """What the end of a run needs to know of its course."""
+
+    load_start_ns: int = 0
+    load_end_ns: int = 0
+    ended: str = "completed"
+    ended_detail: str = ""
+    undo_planned: int = 0
+    undo_left: tuple[str, ...] = ()
+    lines: list[str] = field(default_factory=list)
+
+
+class Supervisor:
+    def __init__(
+        self,
+        experiment: Experiment,
+        profile: LoadProfile,
+        plan: Plan,
+        target: Target,
+        run_dir: RunDir,
+        view: View,
+        command: str,
+        spec_path: str,
+    ) -> None:
+        self._spec_path = spec_path
+        self._experiment = experiment
+        self._settings = experiment.settings
+        self._profile = profile
+        self._plan = plan
+        self._target = target
+        self._dir = run_dir
+        self._view = view
+        self._command = command
+        self._started_utc = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._clock = RunClock(monotonic_ns(), self._settings.time_scale)
+        self._progress = Progress()
+        self._stop = asyncio.Event()
+        self._stop_reason = ""
+        self._load: Child | None = None
+        self._chaos: Child | None = None
+        self._load_tail = LoadTail(run_dir.records)
+        self._fault_tail = LineTail(run_dir.faults)
+
+    @property
+    def progress(self) -> Progress:
+        return self._progress
+
+    @property
+    def stop_asked(self) -> bool:
+        return self._stop.is_set()
+
+    @property
+    def stop_reason(self) -> str:
+        return self._stop_reason
+
+    def ask_to_stop(self, number: signal.Signals) -> None:
+        """From a signal handler of the event loop. The run ends healed and unknown."""
+        self._stop_reason = f"interrupted by {number.name}"
+        self._stop.set()
+
+    async def run(self) -> Progress:
+        """Never raises for anything that happens to the run itself; the history is kept in every case."""
+        writer = HistoryWriter(self._dir.history)
+        watchdog = Watchdog(self._clock, lambda t_ns, s: writer.samples.add(t_ns, "machine", "stall_s", s))
+        try:
+            watchdog.start()
+            await self._course(writer)
+        except Stopped as stopped:
+            self._ended(stopped.ended, stopped.detail, stopped.lines)
+        except HarnessError as error:
+            self._ended("interrupted" if self._stop.is_set() else "error", self._stop_reason or str(error))
+        except Exception as error:  # a defect of ours must still end in a healed cluster and a kept history
+            self._ended("error", f"a defect of the harness: {type(error).__name__}: {error}")
+            raise
+        finally:
+            await self._target.down()
+            watchdog.stop()
+            self._finish(writer)
+        return self._progress
+
+    async def _course(self, writer: HistoryWriter) -> None:
+        self._view.say(f"bringing up the target {self._target.name}")
+        connection = await self._or_stop(self._target.up())
+        connection.write(self._dir.connection)
+        async with HttpKube(connection.kubeconfig) as kube:
+            recorder = Recorder(kube, self._clock, writer, connection, self._settings.workload)
+            try:
+                await self._or_stop(recorder.start())
+                self._view.say("the workload is up, the recorder sees it")
+                await self._start_load(connection)
+                await self._start_chaos(connection, writer)
+                await self._watch(recorder)
+            finally:
+                await self._stop_children()
+                await self._heal(connection)
+                await recorder.stop()
+
+    # -- starting
+
+    async def _start_load(self, connection: Connection) -> None:
+        start_file = self._dir.path / "load" / "load.json"
+        start_file.write_text(
+            json.dumps(
+                {
+                    "schedule": str(self._dir.schedule.resolve()),
+                    "url": connection.service_url,
+                    "model": self._settings.workload.model,
+                    "records": str(self._dir.records.resolve()),
+                    "start_ns": self._clock.start_ns,
+                    "seed": self._plan.seed,
+                    "send": self._profile.send.model_dump(),
+                },
+                indent=1,
+            )
+        )
+        locustfile = str(Path(load.__file__).with_name("locustfile.py"))
+        argv = [sys.executable, "-m", "locust", "-f", locustfile, "--headless", "--only-summary", "--loglevel", "WARNING"]
+        env = self._env(connection) | {"GPU_HARNESS_LOAD": str(start_file.resolve())}
+        self._load = await self._or_stop(spawn("load (Locust)", argv, env=env, log=self._dir.log("locust")))
+        self._write_processes()
+        deadline = asyncio.get_running_loop().time() + LOAD_READY_S
+        while not self._load_tail.ready:
+            self._check_alive()
+            if asyncio.get_running_loop().time() > deadline:
+                raise self._child_failed(self._load, f"load (Locust) was not ready after {LOAD_READY_S} s")
+            await self._or_stop(asyncio.sleep(0.02))
+            self._load_tail.update()
+
+    async def _start_chaos(self, connection: Connection, writer: HistoryWriter) -> None:
+        """Scenario time 0 is here: load and chaos count from the same moment."""
+        self._progress.load_start_ns = self._clock.now_ns() + NS_PER_S // 5
+        go = self._dir.path / "load" / "go"
+        go.with_suffix(".part").write_text(str(self._progress.load_start_ns))
+        go.with_suffix(".part").rename(go)
+        writer.mark(self._progress.load_start_ns, "load_start")
+        for t_ns in self._plan.schedule.load_steps_ns():
+            writer.mark(self._progress.load_start_ns + t_ns, "load_step")
+        argv = chaos_command(self._experiment.path, self._dir.chaos_journal)
+        self._chaos = await self._or_stop(
+            spawn("Chaos Toolkit", argv, env=self._env(connection), log=self._dir.log("chaos"), cwd=self._dir.path)
+        )
+        self._write_processes()
+        self._view.say(f"load and chaos have started: {self._plan.schedule.rows} requests are planned")
+
+    def _env(self, connection: Connection) -> dict[str, str]:
+        return {
+            "GPU_HARNESS_RUN_DIR": str(self._dir.path.resolve()),
+            START_NS_ENV: str(self._clock.start_ns),
+            "GPU_HARNESS_LOAD_START_NS": str(self._progress.load_start_ns),
+            "KUBECONFIG": str(connection.kubeconfig),
+            CONNECTION_ENV: str(self._dir.connection.resolve()),
+        }
+
+    def _write_processes(self) -> None:
+        pids = {name: c.pid for name, c in (("load", self._load), ("chaos", self._chaos)) if c is not None}
+        self._dir.processes.write_text(json.dumps(pids) + "\n")
+
+    # -- while it goes on
+
+    async def _watch(self, recorder: Recorder) -> None:
+        """Until load and chaos are both through. Raises Stopped for everything else."""
+        assert self._load is not None and self._chaos is not None
+        duration_ns = round(self._profile.duration_s / self._settings.time_scale * NS_PER_S)
+        patience_ns = round((self._profile.send.deadline_s + 60) * NS_PER_S)
+        last_ns = self._progress.load_start_ns + duration_ns + patience_ns
+        while True:
+            self._load_tail.update()
+            self._tell(recorder, duration_ns)
+            self._check_alive()
+            if self._load.returncode is not None and not self._progress.load_end_ns:
+                self._progress.load_end_ns = self._clock.now_ns()
+            if self._load.returncode is not None and self._chaos.returncode is not None:
+                return
+            if self._clock.now_ns() > last_ns:
+                raise Stopped("aborted", "load or chaos did not end by itself long after its time")
+            await self._or_stop(asyncio.sleep(TICK_S))
+
+    def _check_alive(self) -> None:
+        """A child that died, or chaos that gave up before its time, ends the run."""
+        if (why := self._target.died()) is not None:
+            raise Stopped("child_died", why, _last_lines(self._target))
+        if self._load is not None and self._load.returncode is not None:
+            self._load_tail.update()
+            if self._load.returncode != 0 or not self._load_tail.finished:
+                raise self._child_failed(self._load, self._load.how_it_ended())
+        if self._chaos is not None and self._chaos.returncode is not None:
+            journal = read_journal(self._dir.chaos_journal)
+            if journal is None:
+                raise self._child_failed(self._chaos, self._chaos.how_it_ended())
+            if journal.status != "completed" and not self._load_tail.finished:
+                raise Stopped("aborted", f"Chaos Toolkit stopped: {journal.why}", self._chaos.last_lines())
+
+    def _child_failed(self, child: Child, why: str) -> Stopped:
+        return Stopped("child_died", why, child.last_lines())
+
+    def _tell(self, recorder: Recorder, duration_ns: int) -> None:
+        now = self._clock.now_ns()
+        for event in self._fault_tail.lines():
+            targets = ", ".join(event.get("targets", ()))
+            detail = f": {event['detail']}" if event.get("detail") else ""
+            self._view.say(f"fault {event.get('fault_id')} {event.get('stage')} {targets}{detail}")
+        state = recorder.state
+        since_ns = now - self._progress.load_start_ns
+        self._view.show(
+            Snapshot(
+                scenario_s=max(0.0, self._clock.scenario_s(since_ns)),
+                scenario_s_end=self._clock.scenario_s(duration_ns),
+                phase=self._phase_now(now),
+                offered_per_s=self._load_tail.sent_per_s(now),
+                served_per_s=self._load_tail.served_per_s(now),
+                ttft_ms=self._load_tail.ttft_ms(now),
+                requests_sent=self._load_tail.sent,
+                requests_not_ok=self._load_tail.not_ok,
+                replicas=state.replicas_text(),
+                nodes=state.nodes_text(),
+                gangs=state.gangs_text(),
+                waiting=state.waiting,
+            )
+        )
+
+    def _phase_now(self, now_ns: int) -> str:
+        phases = compute_phases(
+            self._progress.load_start_ns,
+            now_ns + 1,
+            self._settings.phases.warm_up_s,
+            self._settings.time_scale,
+            read_faults(self._dir.history),
+        )
+        return phases[-1].name if phases else ""
+
+    # -- ending
+
+    async def _stop_children(self) -> None:
+        """Load first, so that it writes its records; chaos gets exactly one SIGTERM and its rollbacks run."""
+        stopping = [c.stop(grace) for c, grace in ((self._load, LOAD_STOP_S), (self._chaos, CHAOS_STOP_S)) if c is not None]
+        await asyncio.gather(*stopping)
+        if self._progress.load_start_ns and not self._progress.load_end_ns:
+            self._progress.load_end_ns = self._clock.now_ns()
+        self._load_tail.update()
+
+    async def _heal(self, connection: Connection) -> None:
+        """Our own heal follows whatever became of Chaos Toolkit's rollbacks."""
+        try:
+            report = await heal_all(self._dir.path, connection)
+        except HarnessError as error:
+            self._progress.undo_left = (str(error),)
+            self._view.say(f"HEAL FAILED: {error}")
+            return
+        self._progress.undo_planned = report.planned
+        self._progress.undo_left = tuple(report.left)
+        for left in report.left:
+            self._view.say(f"HEAL FAILED: {left}")
+
+    def _ended(self, ended: str, detail: str, lines: list[str] | None = None) -> None:
+        self._progress.ended, self._progress.ended_detail = ended, detail
+        self._progress.lines = lines or []
+
+    def _finish(self, writer: HistoryWriter) -> None:
+        """Requests and run.json are written here, so a run that was cut short has them too."""
+        progress = self._progress
+        faults = read_faults(self._dir.history)
+        phases = compute_phases(
+            progress.load_start_ns,
+            max(progress.load_end_ns, progress.load_start_ns),
+            self._settings.phases.warm_up_s,
+            self._settings.time_scale,
+            faults,
+        )
+        records = writer.write_load(
+            self._plan.schedule, self._dir.records, phases, load_start_ns=progress.load_start_ns or None
+        )
+        writer.close()
+        head, dirty = commit()
+        RunInfo(
+            seed=self._plan.seed,
+            time_scale=self._settings.time_scale,
+            experiment=self._spec_path,
+            title=self._experiment.title,
+            target=self._target.name,
+            started_utc=self._started_utc,
+            command=self._command,
+            commit=head,
+            dirty=dirty,
+            versions=versions(),
+            load_start_ns=progress.load_start_ns,
+            load_end_ns=progress.load_end_ns,
+            warm_up_s=self._settings.phases.warm_up_s,
+            phases=phases,
+            planned=self._plan.schedule.rows,
+            ended=progress.ended,
+            ended_detail=progress.ended_detail,
+            undo_planned=progress.undo_planned,
+            undo_left=progress.undo_left,
+            fidelity={f.fault: f.fidelity for f in faults if f.stage is FaultStage.INJECTED},
+            real=self._target.real,
+            emulated=self._target.emulated,
+            workload=self._settings.workload.model_dump(include={"namespace", "selector", "service"}),
+            load_lag_limit_ms=self._profile.send.lag_ms_p99_max,
+            duplicate_ends=records.duplicate_ends,
+        ).write(self._dir.history)
+
+    async def _or_stop(self, work: Awaitable[T]) -> T:
+        """``work``, unless the run is asked to stop meanwhile: then Stopped, and the work is cancelled."""
+        task = asyncio.ensure_future(work)
+        stop = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if self._stop.is_set():
+                raise Stopped("interrupted", self._stop_reason)
+            return task.result()
+        finally:
+            stop.cancel()
+            if not task.done():
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError, HarnessError):
+                    await task
+
+
+def _last_lines(target: Target) -> list[str]:
+    try:
+        return target.log.read_text(errors="replace").splitlines()[-LAST_LINES:]
+    except OSError:
+        return []
+
+
+@contextlib.asynccontextmanager
+async def stop_on_signals(supervisor: Supervisor) -> AsyncIterator[None]:
+    """SIGINT and SIGTERM ask the run to stop; as often as they come, they ask the same."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, supervisor.ask_to_stop, number)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)

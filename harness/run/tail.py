@@ -1,0 +1,91 @@
+"""Follows the line files that other processes append to, for the live view. Never used for judging."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from harness.clock import NS_PER_MS, NS_PER_S
+
+WINDOW_S = 2.0
+"""The live rates and the live TTFT are over this many last clock seconds."""
+
+
+class LineTail:
+    """New complete JSON lines since the last call; a half-written last line waits for its end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                data = file.read()
+        except OSError:
+            return
+        complete, newline, _ = data.rpartition(b"\n")
+        self._offset += len(complete) + len(newline)
+        for line in complete.splitlines():
+            try:
+                yield json.loads(line)
+            except ValueError:
+                continue
+
+
+class LoadTail:
+    """Counts and rates of the load as its records appear."""
+
+    def __init__(self, path: Path) -> None:
+        self._tail = LineTail(path)
+        self._sent_ns: deque[int] = deque()
+        self._ended: deque[tuple[int, float | None]] = deque()
+        self.ready = False
+        self.finished = False
+        self.sent = 0
+        self.ended = 0
+        self.not_ok = 0
+
+    def update(self) -> None:
+        for record in self._tail.lines():
+            kind = record.get("e")
+            if kind == "sent":
+                self.sent += 1
+                self._sent_ns.append(int(record["t_ns"]))
+            elif kind == "end":
+                self._end(record)
+            self.ready |= kind == "ready"
+            self.finished |= kind == "finished"
+
+    def sent_per_s(self, now_ns: int) -> float:
+        return self._rate(self._sent_ns, now_ns)
+
+    def served_per_s(self, now_ns: int) -> float:
+        return self._rate(deque(t for t, _ in self._ended), now_ns)
+
+    def ttft_ms(self, now_ns: int) -> float | None:
+        """Median of the requests that ended lately, None when none did."""
+        since = now_ns - round(WINDOW_S * NS_PER_S)
+        lately = [ttft for t, ttft in self._ended if t >= since and ttft is not None]
+        return median(lately) if lately else None
+
+    def _end(self, record: dict[str, Any]) -> None:
+        self.ended += 1
+        self.not_ok += record.get("outcome") != "ok"
+        first, intended, end = record.get("first_token_ns"), record.get("intended_ns"), record.get("end_ns")
+        ttft = (first - intended) / NS_PER_MS if first is not None and intended is not None else None
+        self._ended.append((int(end or 0), ttft))
+        while len(self._ended) > 2000:
+            self._ended.popleft()
+
+    @staticmethod
+    def _rate(times: deque[int], now_ns: int) -> float:
+        since = now_ns - round(WINDOW_S * NS_PER_S)
+        while times and times[0] < since:
+            times.popleft()
+        return len(times) / WINDOW_S

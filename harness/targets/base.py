@@ -1,0 +1,65 @@
+"""What every target gives: a connection, and a way down again. Nothing after ``up`` knows which target it runs on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Protocol
+
+from harness.errors import TargetError
+from harness.faults.pick import FleetNode
+
+CONNECTION_FILE = "connection.json"
+CONNECTION_ENV = "GPU_HARNESS_CONNECTION"
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How to reach a cluster that is up. Carries no secret: credentials are in the kubeconfig file.
+
+    ``service_url`` is the base of the OpenAI-compatible endpoint that the load goes to; ``control_url`` the control
+    plane of the fakes (cloud), None on a cluster that has none.
+    """
+
+    target: str
+    kubeconfig: Path
+    service_url: str
+    control_url: str | None
+    namespace: str
+    time_scale: float
+
+    def write(self, path: Path) -> None:
+        path.write_text(json.dumps(asdict(self) | {"kubeconfig": str(self.kubeconfig)}, indent=1) + "\n")
+
+    @classmethod
+    def read(cls, path: Path) -> Connection:
+        try:
+            raw = json.loads(path.read_text())
+            return cls(**(raw | {"kubeconfig": Path(raw["kubeconfig"])}))
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise TargetError(
+                f"no connection to read in {path}: {error}", hint="start a cluster with `gpu-harness up`"
+            ) from error
+
+
+class Target(Protocol):
+    """``up`` is called once. ``died`` says why the cluster is no longer there, None while it is; ``log`` is where its
+    own words are kept."""
+
+    name: str
+    log: Path
+    real: tuple[str, ...]
+    """What of this target is the real thing, and what is emulated: printed in every report."""
+    emulated: tuple[str, ...]
+
+    async def up(self) -> Connection: ...
+
+    async def down(self) -> None: ...
+
+    def died(self) -> str | None: ...
+
+    def planned_fleet(self) -> Sequence[FleetNode]:
+        """The nodes as they will be at the start, for a plan that touches nothing."""
+        ...

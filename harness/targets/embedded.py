@@ -1,0 +1,155 @@
+"""The embedded cluster: one process of ours on 127.0.0.1 with free ports, needing nothing but pip."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from fakes.config import PlantedBug, PoolConfig, WorldConfig
+from fakes.nodes.labels import node_labels
+from harness.errors import TargetError
+from harness.faults.pick import FleetNode
+from harness.kube.http import HttpKube
+from harness.run.children import Child, spawn
+from harness.spec.experiment import HarnessSettings
+from harness.targets.base import Connection
+from harness.targets.manifests import apply, read_manifests, wait_until_available
+
+START_TIMEOUT_S = 30
+AVAILABLE_TIMEOUT_S = 60
+STOP_GRACE_S = 3
+READY_FILE = "world-ready.json"
+
+
+def world_config(settings: HarnessSettings, seed: int) -> WorldConfig:
+    """What the experiment's ``world`` block asks of the fakes."""
+    world = settings.world
+    return WorldConfig(
+        seed=seed,
+        time_scale=settings.time_scale,
+        pools=tuple(PoolConfig(**pool.model_dump()) for pool in world.pools),
+        preset=world.preset,
+        planted_bugs=frozenset(PlantedBug(bug) for bug in world.planted_bugs),
+        gateway_namespace=settings.workload.namespace,
+        gateway_service=settings.workload.service,
+    )
+
+
+def planned_fleet(config: WorldConfig) -> tuple[FleetNode, ...]:
+    """The nodes as they will be at the start."""
+    return tuple(
+        FleetNode(name=name, labels=node_labels(pool, name), gpus=pool.gpus)
+        for pool in config.pools
+        for name in (f"{pool.name}-{i}" for i in range(1, pool.nodes + 1))
+    )
+
+
+def kubeconfig_text(api_url: str) -> str:
+    """A kubeconfig without credentials: the embedded API server asks for none."""
+    return yaml.safe_dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "embedded", "cluster": {"server": api_url}}],
+            "users": [{"name": "embedded", "user": {}}],
+            "contexts": [{"name": "embedded", "context": {"cluster": "embedded", "user": "embedded"}}],
+            "current-context": "embedded",
+        }
+    )
+
+
+def connection_from(settings: HarnessSettings, folder: Path) -> Connection:
+    """The connection to a world that has written its ready file into ``folder``; writes the kubeconfig beside it."""
+    urls = json.loads((folder / READY_FILE).read_text())
+    kubeconfig = folder / "kubeconfig"
+    kubeconfig.write_text(kubeconfig_text(urls["api_url"]))
+    return Connection(
+        target="embedded",
+        kubeconfig=kubeconfig.resolve(),
+        service_url=urls["gateway_url"],
+        control_url=urls["control_url"],
+        namespace=settings.workload.namespace,
+        time_scale=settings.time_scale,
+    )
+
+
+class EmbeddedTarget:
+    """Starts ``python -m fakes.world``; the process ends with ours, through its parent pipe."""
+
+    name = "embedded"
+    real = (
+        "HTTP and SSE over loopback", "the Kubernetes API as clients see it", "the official Kubernetes client",
+        "Locust", "Chaos Toolkit",
+    )  # fmt: skip
+    emulated = (
+        "the control plane (scheduler, HPA, Deployment, PDB, node lifecycle, Karpenter's rules)", "nodes and kubelets",
+        "GPUs and device plugin", "the cloud and its spot interruptions", "vLLM (engine model, its HTTP and SSE)",
+        "the gateway", "the metrics pipeline",
+    )  # fmt: skip
+
+    def __init__(self, settings: HarnessSettings, manifests: Sequence[Path], seed: int, folder: Path, log: Path) -> None:
+        self._settings = settings
+        self._objects = read_manifests(manifests)
+        self._config = world_config(settings, seed)
+        self._folder = folder
+        self.log = log
+        self.child: Child | None = None
+
+    def planned_fleet(self) -> Sequence[FleetNode]:
+        return planned_fleet(self._config)
+
+    async def up(self) -> Connection:
+        config, ready = self._folder / "world.json", self._folder / READY_FILE
+        config.write_text(self._config.to_json())
+        ready.unlink(missing_ok=True)
+        argv = [sys.executable, "-m", "fakes.world", "--config", str(config), "--ready", str(ready)]
+        self.child = await spawn("the embedded cluster", argv, env={}, log=self.log)
+        connection = await self._connection(ready)
+        async with HttpKube(connection.kubeconfig) as kube:
+            await apply(kube, self._objects)
+            await self._unless_died(
+                wait_until_available(
+                    kube, self._settings.workload.namespace, self._settings.workload.selector, AVAILABLE_TIMEOUT_S
+                )
+            )
+        return connection
+
+    async def down(self) -> None:
+        if self.child is not None:
+            await self.child.stop(STOP_GRACE_S)
+
+    def died(self) -> str | None:
+        if self.child is None or self.child.returncode is None:
+            return None
+        return self.child.how_it_ended()
+
+    async def _connection(self, ready: Path) -> Connection:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(START_TIMEOUT_S):
+                while not ready.exists() and self.died() is None:
+                    await asyncio.sleep(0.02)
+        if not ready.exists():
+            raise self._not_up(self.died() or f"not ready after {START_TIMEOUT_S} s")
+        return connection_from(self._settings, self._folder)
+
+    async def _unless_died(self, waiting: asyncio.coroutines.Coroutine[object, object, None]) -> None:
+        assert self.child is not None
+        task, death = asyncio.create_task(waiting), asyncio.create_task(self.child.wait())
+        try:
+            await asyncio.wait({task, death}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise self._not_up(self.child.how_it_ended())
+            await task
+        finally:
+            for t in (task, death):
+                t.cancel()
+
+    def _not_up(self, why: str) -> TargetError:
+        lines = self.child.last_lines() if self.child else []
+        return TargetError("\n    ".join([f"the embedded cluster did not come up: {why}", *lines]), hint=f"its log: {self.log}")
