@@ -1,0 +1,138 @@
+"""Deletion: at once, gracefully for pods, in steps where there are finalizers, and of whole namespaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from fakes.clock import parse_stamp, stamp
+from fakes.kube.kinds import KINDS
+from fakes.kube.metadata import check_preconditions
+from fakes.kube.status import forbidden
+from fakes.kube.store import Store, Stored
+from harness.kube import port
+from harness.kube.port import Json, Resource
+
+_PROPAGATION_FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
+_KEPT_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    grace_s: int | None = None
+    uid: str | None = None
+    version: str | None = None
+    propagation: str | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """``gone``: the object is no more; else it stays, marked, until its node agent or its finalizers are done."""
+
+    last: Stored
+    gone: bool
+
+
+def is_finished(obj: Json) -> bool:
+    """A deleted object whom nothing holds any longer."""
+    meta = obj["metadata"]
+    if not meta.get("deletionTimestamp") or meta.get("finalizers"):
+        return False
+    if obj["kind"] == "Namespace":
+        return not (obj.get("spec") or {}).get("finalizers")
+    return not meta.get("deletionGracePeriodSeconds")
+
+
+class Deleter:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def delete(self, resource: Resource, old: Stored, options: DeleteOptions) -> Deleted:
+        meta = old.object["metadata"]
+        check_preconditions(resource, meta, meta["name"], options.uid, options.version)
+        if resource == port.NAMESPACE:
+            return self._delete_namespace(old, options)
+        grace_s = self._grace_s(resource, old.object, options)
+        finalizers = _finalizers(meta, options)
+        gone = grace_s == 0 and not finalizers
+        if options.dry_run:
+            return Deleted(old, gone)
+        if gone and resource != port.POD:
+            return Deleted(self.remove(resource, old.object), True)
+        marked = self._marked(old.object, grace_s, finalizers)
+        if marked != old.object:
+            # Watchers of a pod see it marked even where it goes at once, as on a real cluster.
+            old = self._store.put(resource, marked)
+        return Deleted(self.remove(resource, old.object), True) if gone else Deleted(old, False)
+
+    def remove(self, resource: Resource, obj: Json) -> Stored:
+        """Takes it away, and with it a namespace that was only waiting for this."""
+        last = self._store.remove(resource, obj)
+        namespace = obj["metadata"].get("namespace")
+        if namespace:
+            self._finish_namespace(namespace)
+        return last
+
+    def _grace_s(self, resource: Resource, obj: Json, options: DeleteOptions) -> int:
+        """Only pods that run somewhere are deleted gracefully."""
+        if resource != port.POD:
+            return 0
+        grace_s = options.grace_s
+        if grace_s is None:
+            grace_s = obj["spec"].get("terminationGracePeriodSeconds", 30)
+        if not obj["spec"].get("nodeName") or obj["status"].get("phase") in ("Succeeded", "Failed"):
+            return 0
+        grace_s = max(1, grace_s) if grace_s < 0 else grace_s
+        already_s = obj["metadata"].get("deletionGracePeriodSeconds")
+        # A second delete can only shorten the grace that runs.
+        return grace_s if already_s is None else min(grace_s, int(already_s))
+
+    def _marked(self, obj: Json, grace_s: int, finalizers: list[str]) -> Json:
+        meta = dict(obj["metadata"])
+        already = meta.get("deletionTimestamp")
+        if not already:
+            when = self._store.wall.now() + timedelta(seconds=grace_s)
+            if "generation" in meta:
+                meta["generation"] += 1
+        else:
+            when = parse_stamp(already) - timedelta(seconds=int(meta.get("deletionGracePeriodSeconds", 0)) - grace_s)
+        meta |= {"deletionTimestamp": stamp(when), "deletionGracePeriodSeconds": grace_s}
+        if finalizers:
+            meta["finalizers"] = finalizers
+        return obj | {"metadata": meta}
+
+    def _delete_namespace(self, old: Stored, options: DeleteOptions) -> Deleted:
+        name = old.object["metadata"]["name"]
+        if name in _KEPT_NAMESPACES:
+            raise forbidden(port.NAMESPACE, name, "this namespace may not be deleted")
+        if options.dry_run or old.object["metadata"].get("deletionTimestamp"):
+            return Deleted(old, False)
+        marked = self._marked(old.object, 0, _finalizers(old.object["metadata"], options))
+        last = self._store.put(port.NAMESPACE, marked | {"status": {"phase": "Terminating"}})
+        for kind in KINDS.values():
+            if kind.resource.namespaced:
+                for stored in list(self._store.items(kind.resource, name)):
+                    self.delete(kind.resource, stored, DeleteOptions())
+        self._finish_namespace(name)
+        return Deleted(last, False)
+
+    def _finish_namespace(self, name: str) -> None:
+        found = self._store.find(port.NAMESPACE, "", name)
+        if found is None or not found.object["metadata"].get("deletionTimestamp"):
+            return
+        if found.object["metadata"].get("finalizers") or self._holds_anything(name):
+            return
+        self._store.remove(port.NAMESPACE, found.object)
+
+    def _holds_anything(self, namespace: str) -> bool:
+        namespaced = (k.resource for k in KINDS.values() if k.resource.namespaced)
+        return any(True for resource in namespaced for _ in self._store.items(resource, namespace))
+
+
+def _finalizers(meta: Json, options: DeleteOptions) -> list[str]:
+    finalizers = list(meta.get("finalizers") or [])
+    wanted = _PROPAGATION_FINALIZERS.get(options.propagation or "")
+    if wanted and wanted not in finalizers:
+        finalizers.append(wanted)
+    return finalizers

@@ -1,0 +1,123 @@
+"""The Kube port in process, straight onto the store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from fakes.kube.api import Api, Write
+from fakes.kube.deletion import DeleteOptions
+from fakes.kube.pods import bind, evict
+from fakes.kube.scale import patch_scale, scale_of, update_scale
+from fakes.kube.status import bad_request
+from fakes.kube.store import Store
+from harness.kube import port
+from harness.kube.port import Json, ObjectList, PatchType, Resource, WatchEvent
+
+Patch = Json | list[Json]
+
+
+class LocalKube:
+    """Every call gives the other tasks a turn first, so that callers meet the races a real API server has.
+
+    What it returns is shared with the store and with watchers: read-only, as the port says.
+    """
+
+    def __init__(self, store: Store, field_manager: str) -> None:
+        self._api = Api(store)
+        self._store = store
+        self._write = Write(field_manager)
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Json:
+        await asyncio.sleep(0)
+        return self._api.get(resource, namespace, name).object
+
+    async def get_scale(self, resource: Resource, name: str, namespace: str | None = None) -> Json:
+        await asyncio.sleep(0)
+        return scale_of(self._api.get(resource, namespace, name).object)
+
+    async def list(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> ObjectList:
+        await asyncio.sleep(0)
+        match = self._api.predicate(resource, label_selector, field_selector)
+        found = self._api.list(resource, namespace, match)
+        return ObjectList(tuple(s.object for s in found), str(self._store.revision))
+
+    async def watch(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        resource_version: str,
+        label_selector: str = "",
+    ) -> AsyncIterator[WatchEvent]:
+        match = self._api.predicate(resource, label_selector, "")
+        if not resource_version.isdigit():
+            raise bad_request(f"resourceVersion: Invalid value: {resource_version!r}")
+        watch = self._store.watch(resource, int(resource_version), namespace, match)
+        while True:
+            type, stored = await watch.next()
+            yield WatchEvent(type, stored.object)
+
+    async def create(self, resource: Resource, obj: Json, namespace: str | None = None) -> Json:
+        await asyncio.sleep(0)
+        return self._api.create(resource, namespace, obj, self._write).object
+
+    async def update(self, resource: Resource, obj: Json, *, subresource: str | None = None) -> Json:
+        await asyncio.sleep(0)
+        meta = obj["metadata"]
+        namespace, name = meta.get("namespace"), meta["name"]
+        if subresource == "scale":
+            return update_scale(self._api, resource, namespace, name, obj, self._write)
+        return self._api.update(resource, namespace, name, obj, self._write, subresource).object
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: Patch,
+        namespace: str | None = None,
+        *,
+        type: PatchType = PatchType.MERGE,
+        subresource: str | None = None,
+    ) -> Json:
+        await asyncio.sleep(0)
+        if subresource == "scale":
+            return patch_scale(self._api, resource, namespace, name, patch, type, self._write)
+        return self._api.patch(resource, namespace, name, patch, type, self._write, subresource).object
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        grace_s: int | None = None,
+        uid: str | None = None,
+    ) -> None:
+        await asyncio.sleep(0)
+        old = self._api.get(resource, namespace, name)
+        self._api.deleter.delete(resource, old, DeleteOptions(grace_s, uid))
+
+    async def evict(self, name: str, namespace: str, *, grace_s: int | None = None) -> None:
+        await asyncio.sleep(0)
+        body: Json = {"metadata": {"name": name, "namespace": namespace}}
+        if grace_s is not None:
+            body["deleteOptions"] = {"gracePeriodSeconds": grace_s}
+        evict(self._api, namespace, name, body, self._write)
+
+    async def bind(self, name: str, namespace: str, node: str) -> None:
+        await asyncio.sleep(0)
+        body = {"metadata": {"name": name}, "target": {"apiVersion": "v1", "kind": "Node", "name": node}}
+        bind(self._api, namespace, name, body, self._write)
+
+
+def _conforms(local: LocalKube) -> port.Kube:
+    """Lets the type checker prove that this is the port."""
+    return local

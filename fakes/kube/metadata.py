@@ -1,0 +1,131 @@
+"""ObjectMeta: what the server writes into it and what a writer may not change."""
+
+from __future__ import annotations
+
+from fakes.kube.bootstrap import new_uid
+from fakes.kube.codec import clone
+from fakes.kube.defaults import random_suffix
+from fakes.kube.kinds import Kind
+from fakes.kube.status import bad_request, conflict, forbidden_field, invalid, precondition_failed, required
+from fakes.kube.store import Store
+from harness.kube.port import Json, Resource
+
+_SERVER_OWNED = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+    "generation",
+)
+_ROOT_FIELDS = frozenset({"kind", "apiVersion", "metadata", "status"})
+_GENERATED_MAX = 63 - 5
+
+
+def typed(resource: Resource, obj: Json) -> None:
+    """Fills kind and apiVersion where a client left them out, as decoding by the URL does; refuses others."""
+    kind = obj.setdefault("kind", resource.kind)
+    version = obj.setdefault("apiVersion", resource.api_version)
+    if (kind, version) != (resource.kind, resource.api_version):
+        raise bad_request(
+            f"{kind} in version {version!r} cannot be handled as a {resource.kind}: "
+            f"the API here is {resource.api_version}, Kind={resource.kind}"
+        )
+
+
+def placed(resource: Resource, obj: Json, namespace: str | None) -> str:
+    """The namespace of the object (empty for cluster scope), written into it."""
+    meta = obj.setdefault("metadata", {})
+    if not resource.namespaced:
+        if meta.pop("namespace", None):
+            raise bad_request(f"namespace is not allowed on this type: {resource.kind} is cluster scoped")
+        return ""
+    stated = meta.get("namespace")
+    if namespace and stated and namespace != stated:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    found = namespace or stated
+    if not found:
+        raise bad_request("an empty namespace may not be set during creation")
+    meta["namespace"] = found
+    return str(found)
+
+
+def born(store: Store, kind: Kind, obj: Json) -> None:
+    """Metadata of a new object."""
+    meta = obj["metadata"]
+    if meta.get("resourceVersion"):
+        raise bad_request("resourceVersion should not be set on objects to be created")
+    for field in (*_SERVER_OWNED, "managedFields", "resourceVersion"):
+        meta.pop(field, None)
+    if not meta.get("name"):
+        prefix = meta.get("generateName")
+        if not prefix:
+            cause = required("metadata.name", "name or generateName is required")
+            raise invalid(kind.resource, "", [cause])
+        meta["name"] = prefix[:_GENERATED_MAX] + random_suffix(store.rng)
+    meta["uid"] = new_uid(store.rng)
+    meta["creationTimestamp"] = store.wall.stamp()
+    if kind.generation:
+        meta["generation"] = 1
+
+
+def check_preconditions(resource: Resource, meta: Json, name: str, uid: str | None, version: str | None) -> None:
+    if uid and uid != meta["uid"]:
+        raise precondition_failed(resource, name, "UID", uid, meta["uid"])
+    if version and version != meta["resourceVersion"]:
+        what = "ResourceVersion"
+        raise precondition_failed(resource, name, what, version, meta["resourceVersion"])
+
+
+def carried(kind: Kind, new: Json, old: Json) -> None:
+    """Metadata of a new version: what belongs to the server is carried over from the old one."""
+    meta, before = new["metadata"], old["metadata"]
+    name = before["name"]
+    if meta.get("name", name) != name:
+        raise bad_request(f"the name of the object ({meta['name']}) does not match the name on the URL ({name})")
+    if meta.get("uid", before["uid"]) != before["uid"]:
+        raise precondition_failed(kind.resource, name, "UID", meta["uid"], before["uid"])
+    version = meta.get("resourceVersion")
+    if version and version != before["resourceVersion"]:
+        raise conflict(kind.resource, name)
+    for field in _SERVER_OWNED:
+        meta.pop(field, None)
+        if field in before:
+            meta[field] = before[field]
+    for field in ("name", "namespace", "resourceVersion", "managedFields", "generateName"):
+        if field in before:
+            meta[field] = before[field]
+    for field in ("labels", "annotations", "finalizers", "ownerReferences"):
+        if field in meta and not meta[field]:
+            del meta[field]
+    if before.get("deletionTimestamp"):
+        added = [f for f in meta.get("finalizers") or [] if f not in (before.get("finalizers") or [])]
+        if added:
+            detail = f"no new finalizers can be added if the object is being deleted, found new finalizers {added}"
+            raise invalid(kind.resource, name, [forbidden_field("metadata.finalizers", detail)])
+
+
+def bump_generation(kind: Kind, new: Json, old: Json) -> None:
+    """One more when what is desired has changed, whatever became of metadata and status."""
+    if not kind.generation:
+        return
+    changed = any(new.get(f) != old.get(f) for f in (new.keys() | old.keys()) - _ROOT_FIELDS)
+    if kind.resource.kind == "Deployment":
+        changed = changed or new["metadata"].get("annotations") != old["metadata"].get("annotations")
+    if changed:
+        new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+
+def manage(meta: Json, manager: str, operation: str, api_version: str, subresource: str | None, stamp: str) -> None:
+    """Who wrote last, kept small: one entry per writer, without the set of fields it owns."""
+    entries = [clone(e) for e in meta.get("managedFields") or []]
+    entry: Json = {"manager": manager or "unknown", "operation": operation, "apiVersion": api_version, "time": stamp}
+    entry |= {"fieldsType": "FieldsV1", "fieldsV1": {}}
+    if subresource:
+        entry["subresource"] = subresource
+    entries = [e for e in entries if _writer(e) != _writer(entry)]
+    meta["managedFields"] = [*entries, entry][-10:]
+
+
+def _writer(entry: Json) -> tuple[str, str, str]:
+    return entry["manager"], entry["operation"], entry.get("subresource", "")

@@ -1,0 +1,141 @@
+"""Label and field selectors, parsed once into a predicate on objects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fakes.kube.status import bad_request
+from harness.kube import port
+from harness.kube.port import Json, Resource
+
+Predicate = Callable[[Json], bool]
+Labels = Mapping[str, str]
+
+_SET = re.compile(r"^\s*(?P<key>[^\s!=,()]+)\s+(?P<op>in|notin)\s*\((?P<values>[^()]*)\)\s*$")
+_EQUAL = re.compile(r"^\s*(?P<key>[^\s!=,()]+)\s*(?P<op>==|=|!=)\s*(?P<value>[^\s!=,()]*)\s*$")
+_EXISTS = re.compile(r"^\s*(?P<op>!?)\s*(?P<key>[^\s!=,()]+)\s*$")
+
+
+def label_predicate(selector: str) -> Predicate | None:
+    """None when everything matches."""
+    matches = label_matcher(selector)
+    if matches is None:
+        return None
+    return lambda obj: matches(obj["metadata"].get("labels") or {})
+
+
+def label_matcher(selector: str) -> Callable[[Labels], bool] | None:
+    terms = [_label_term(part) for part in _split(selector)] if selector.strip() else []
+    return (lambda labels: all(term(labels) for term in terms)) if terms else None
+
+
+def _split(selector: str) -> list[str]:
+    """At commas outside parentheses."""
+    return re.split(r",(?![^(]*\))", selector)
+
+
+def _label_term(part: str) -> Callable[[Labels], bool]:
+    if found := _SET.match(part):
+        key, wanted = found["key"], {v.strip() for v in found["values"].split(",")}
+        if found["op"] == "in":
+            return lambda labels: labels.get(key) in wanted
+        return lambda labels: labels.get(key) not in wanted
+    if found := _EQUAL.match(part):
+        key, value = found["key"], found["value"]
+        if found["op"] == "!=":
+            return lambda labels: labels.get(key) != value
+        return lambda labels: labels.get(key) == value
+    if found := _EXISTS.match(part):
+        key = found["key"]
+        return (lambda labels: key not in labels) if found["op"] else (lambda labels: key in labels)
+    raise bad_request(f"unable to parse requirement: found '{part.strip()}', expected: identifier")
+
+
+def match_label_selector(selector: Json | None, labels: Labels) -> bool:
+    """A metav1.LabelSelector object. None selects nothing, an empty one everything."""
+    if selector is None:
+        return False
+    if any(labels.get(k) != v for k, v in (selector.get("matchLabels") or {}).items()):
+        return False
+    return all(_match_expression(e, labels) for e in selector.get("matchExpressions") or [])
+
+
+def _match_expression(expression: Json, labels: Labels) -> bool:
+    key, operator, values = expression["key"], expression["operator"], expression.get("values") or []
+    match operator:
+        case "In":
+            return labels.get(key) in values
+        case "NotIn":
+            return labels.get(key) not in values
+        case "Exists":
+            return key in labels
+        case "DoesNotExist":
+            return key not in labels
+        case _:
+            return False
+
+
+_FIELDS: dict[Resource, dict[str, tuple[str, ...]]] = {
+    port.POD: {
+        "spec.nodeName": ("spec", "nodeName"),
+        "spec.restartPolicy": ("spec", "restartPolicy"),
+        "spec.schedulerName": ("spec", "schedulerName"),
+        "spec.serviceAccountName": ("spec", "serviceAccountName"),
+        "status.phase": ("status", "phase"),
+        "status.podIP": ("status", "podIP"),
+        "status.nominatedNodeName": ("status", "nominatedNodeName"),
+    },
+    port.NODE: {"spec.unschedulable": ("spec", "unschedulable")},
+    port.NAMESPACE: {"status.phase": ("status", "phase")},
+    port.SECRET: {"type": ("type",)},
+    port.REPLICA_SET: {"status.replicas": ("status", "replicas")},
+    port.EVENT: {
+        **{
+            f"involvedObject.{f}": ("involvedObject", f)
+            for f in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+        },
+        "reason": ("reason",),
+        "type": ("type",),
+        "reportingComponent": ("reportingComponent",),
+        "source": ("source", "component"),
+    },
+}
+_META = {"metadata.name": ("metadata", "name"), "metadata.namespace": ("metadata", "namespace")}
+
+
+def field_predicate(resource: Resource, selector: str) -> Predicate | None:
+    if not selector.strip():
+        return None
+    known = _META | _FIELDS.get(resource, {})
+    terms: list[Predicate] = []
+    for part in selector.split(","):
+        found = re.match(r"^\s*([^\s!=]+)\s*(==|=|!=)\s*(.*?)\s*$", part)
+        if not found:
+            raise bad_request(f'invalid selector: "{selector}"; can\'t understand "{part}"')
+        field, operator, value = found.groups()
+        if field not in known:
+            what = f'"{resource.api_version}, Resource={resource.plural}"'
+            raise bad_request(
+                f'Unable to find {what} that match label selector "", field selector "{selector}": '
+                f"field label not supported: {field}"
+            )
+        terms.append(_field_term(known[field], value, operator != "!="))
+    return lambda obj: all(term(obj) for term in terms)
+
+
+def _field_term(path: tuple[str, ...], value: str, equal: bool) -> Predicate:
+    def term(obj: Json) -> bool:
+        return (_text(obj, path) == value) is equal
+
+    return term
+
+
+def _text(obj: Json, path: tuple[str, ...]) -> str:
+    found: Any = obj
+    for step in path:
+        found = found.get(step) if isinstance(found, dict) else None
+    if path == ("spec", "unschedulable"):
+        return "true" if found else "false"
+    return "" if found is None else str(found)

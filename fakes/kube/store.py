@@ -1,0 +1,223 @@
+"""The objects, their revisions and the watch window. Nothing here knows what a Pod is.
+
+A stored object is never changed in place: every write makes a new version, so readers and watchers share what they are
+handed, and its serialised bytes are made at most once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import bisect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from random import Random
+
+from fakes.clock import WallClock
+from fakes.kube.bootstrap import first_objects
+from fakes.kube.codec import clone, dump
+from fakes.kube.kinds import KINDS, Key
+from fakes.kube.selectors import Predicate
+from fakes.kube.status import expired, version_too_large
+from harness.kube.port import EventType, Json, Resource, WatchClosed
+
+WINDOW = 4096
+"""Changes kept per resource for watches that resume; older resourceVersions are answered with 410."""
+
+Name = tuple[str, str]
+"""(namespace, name); the namespace of a cluster-scoped object is empty."""
+
+
+@dataclass(slots=True, eq=False)
+class Stored:
+    """One version of one object."""
+
+    object: Json
+    version: int
+    _bytes: bytes | None = None
+
+    def data(self) -> bytes:
+        if self._bytes is None:
+            self._bytes = dump(self.object)
+        return self._bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    version: int
+    type: EventType
+    now: Stored
+    before: Stored | None
+
+
+@dataclass(slots=True, eq=False)
+class Shelf:
+    """One resource: its objects and its recent changes."""
+
+    window: int
+    objects: dict[Name, Stored] = field(default_factory=dict)
+    log: list[Change] = field(default_factory=list)
+    dropped: int = 0
+    """How many changes have left the log, so that ``dropped + i`` is the place of ``log[i]`` for ever."""
+    floor: int = 0
+    """Version of the newest change that has left the log."""
+    waiters: set[asyncio.Future[None]] = field(default_factory=set)
+    _sorted: list[Name] | None = None
+
+    def names(self) -> list[Name]:
+        """In the order in which a list answers."""
+        if self._sorted is None:
+            self._sorted = sorted(self.objects)
+        return self._sorted
+
+    def apply(self, name: Name, change: Change) -> None:
+        if change.type is EventType.DELETED:
+            del self.objects[name]
+            self._sorted = None
+        else:
+            if name not in self.objects:
+                self._sorted = None
+            self.objects[name] = change.now
+        self.log.append(change)
+        if len(self.log) >= 2 * self.window:
+            gone = len(self.log) - self.window
+            self.floor = self.log[gone - 1].version
+            del self.log[:gone]
+            self.dropped += gone
+        self.wake()
+
+    def wake(self) -> None:
+        for waiter in self.waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        self.waiters.clear()
+
+
+class Watch:
+    """A reader of one resource's changes. It holds a place in the log and no buffer: a slow one costs nobody anything
+    and is told 410 when the window has passed it by."""
+
+    def __init__(self, shelf: Shelf, since: int, namespace: str | None, match: Predicate | None) -> None:
+        if since < shelf.floor:
+            raise expired(f"too old resource version: {since} ({shelf.floor})")
+        self._shelf = shelf
+        self._place = shelf.dropped + bisect.bisect_right(shelf.log, since, key=lambda c: c.version)
+        self._namespace = namespace
+        self._match = match
+        self._closed = False
+        self.version = since
+
+    async def next(self) -> tuple[EventType, Stored]:
+        """The next change that concerns this watch. Raises ``Gone``, or ``WatchClosed`` after ``close``."""
+        while True:
+            found = self.poll()
+            if found is not None:
+                return found
+            if self._closed:
+                raise WatchClosed("the server ended the watch")
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._shelf.waiters.add(waiter)
+            try:
+                await waiter
+            finally:
+                self._shelf.waiters.discard(waiter)
+
+    def poll(self) -> tuple[EventType, Stored] | None:
+        """As ``next``, but None where ``next`` would wait."""
+        shelf = self._shelf
+        if self._place < shelf.dropped:
+            raise expired(f"too old resource version: {self.version} ({shelf.floor})")
+        while (index := self._place - shelf.dropped) < len(shelf.log):
+            change = shelf.log[index]
+            self._place += 1
+            self.version = change.version
+            found = self._seen(change)
+            if found is not None:
+                return found
+        return None
+
+    def close(self) -> None:
+        self._closed = True
+        self._shelf.wake()
+
+    def _seen(self, change: Change) -> tuple[EventType, Stored] | None:
+        """An object that leaves the selection is DELETED for this watch, one that enters it ADDED."""
+        if self._namespace and change.now.object["metadata"].get("namespace") != self._namespace:
+            return None
+        if self._match is None:
+            return change.type, change.now
+        is_in = change.type is not EventType.DELETED and self._match(change.now.object)
+        was_in = change.before is not None and self._match(change.before.object)
+        if is_in:
+            return (EventType.MODIFIED if was_in else EventType.ADDED), change.now
+        if not was_in:
+            return None
+        if change.type is EventType.DELETED or change.before is None:
+            return EventType.DELETED, change.now
+        last = clone(change.before.object)
+        last["metadata"]["resourceVersion"] = str(change.version)
+        return EventType.DELETED, Stored(last, change.version)
+
+
+class Store:
+    """All objects of one world. Every write is one revision, whatever its resource."""
+
+    def __init__(self, wall: WallClock, rng: Random, *, window: int = WINDOW) -> None:
+        self.wall = wall
+        self.rng = rng
+        self.revision = 1
+        self._shelves: dict[Key, Shelf] = {key: Shelf(window) for key in KINDS}
+        for resource, obj in first_objects(wall, rng):
+            self.put(resource, obj)
+
+    def find(self, resource: Resource, namespace: str, name: str) -> Stored | None:
+        return self._shelf(resource).objects.get((namespace, name))
+
+    def items(self, resource: Resource, namespace: str | None = None) -> Iterator[Stored]:
+        shelf = self._shelf(resource)
+        for name in shelf.names():
+            if not namespace or name[0] == namespace:
+                yield shelf.objects[name]
+
+    def names(self, resource: Resource) -> list[Name]:
+        return self._shelf(resource).names()
+
+    def put(self, resource: Resource, obj: Json) -> Stored:
+        """Adds or replaces. The store owns ``obj`` from here on and writes its resourceVersion."""
+        name = obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+        before = self.find(resource, *name)
+        stored = self._stamped(obj)
+        type = EventType.MODIFIED if before else EventType.ADDED
+        self._shelf(resource).apply(name, Change(stored.version, type, stored, before))
+        return stored
+
+    def remove(self, resource: Resource, obj: Json) -> Stored:
+        """Takes the object away; watchers see ``obj`` as its last state, at the revision of its removal."""
+        name = obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+        before = self.find(resource, *name)
+        stored = self._stamped(clone(obj))
+        self._shelf(resource).apply(name, Change(stored.version, EventType.DELETED, stored, before))
+        return stored
+
+    def watch(
+        self, resource: Resource, since: int, namespace: str | None = None, match: Predicate | None = None
+    ) -> Watch:
+        if since > self.revision:
+            raise version_too_large(since, self.revision)
+        return Watch(self._shelf(resource), since, namespace, match)
+
+    def tampered(self) -> list[str]:
+        """Objects that somebody changed in place after they were stored, as far as their bytes were made before."""
+        return [
+            f"{key[1]} {'/'.join(name)}"
+            for key, shelf in self._shelves.items()
+            for name, stored in shelf.objects.items()
+            if stored._bytes is not None and stored._bytes != dump(stored.object)
+        ]
+
+    def _stamped(self, obj: Json) -> Stored:
+        self.revision += 1
+        obj["metadata"]["resourceVersion"] = str(self.revision)
+        return Stored(obj, self.revision)
+
+    def _shelf(self, resource: Resource) -> Shelf:
+        return self._shelves[resource.group, resource.plural]
