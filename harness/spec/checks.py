@@ -1,0 +1,124 @@
+"""What an experiment asks to be judged: one small model per check. Limits ending in ``_s_max`` are scenario seconds."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from pydantic import model_validator
+
+from harness.spec.document import did_you_mean
+from harness.spec.model import CountFromZero, Ratio, Seconds, SpecModel, mistake
+
+PhaseName = Literal["warm_up", "steady", "fault", "recovery", "all"]
+
+LATENCIES: tuple[str, ...] = ("ttft_ms", "tpot_ms", "itl_ms", "e2e_ms", "ttft_sent_ms")
+QUANTILES: dict[str, float] = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+QUANTILE_KEYS: tuple[str, ...] = tuple(f"{latency}_{p}" for latency in LATENCIES for p in QUANTILES)
+
+
+class CheckSpec(SpecModel):
+    """Base of all; ``name`` is the key in the experiment file and in ``harness.checks.CHECKS``."""
+
+    name: ClassVar[str]
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileLimit:
+    """``ttft_ms_p95: 3000`` as parts: at least ``quantile`` of the requests must have ``metric`` ≤ ``limit_ms``."""
+
+    key: str
+    metric: str
+    quantile: float
+    limit_ms: float
+
+
+class SloSpec(CheckSpec):
+    """Latency limits by quantile and a floor for the share of good requests, judged on one phase."""
+
+    name: ClassVar[str] = "slo"
+
+    limits: tuple[QuantileLimit, ...] = ()
+    good_ratio_min: Ratio | None = None
+    phase: PhaseName = "all"
+
+    @classmethod
+    def keys(cls) -> tuple[str, ...]:
+        return ("limits", "good_ratio_min", "phase")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_limits(cls, data: Any) -> Any:
+        """Turns the quantile keys, which are many, into ``limits``. Runs before unknown keys are looked for."""
+        if not isinstance(data, dict) or isinstance(data.get("limits"), tuple):
+            return data
+        limits: list[QuantileLimit] = []
+        rest: dict[str, Any] = {}
+        for key, value in data.items():
+            if key in ("good_ratio_min", "phase"):
+                rest[key] = value
+            elif key in QUANTILE_KEYS:
+                limits.append(_limit(key, value))
+            else:
+                raise mistake(f"the key {key!r} is not known here", key=(key,), hint=_slo_hint(str(key)))
+        if not limits and data.get("good_ratio_min") is None:
+            raise mistake("sets no limit", hint="give at least one, such as ttft_ms_p95: 3000 or good_ratio_min: 0.95")
+        return {"limits": tuple(limits), **rest}
+
+
+def _limit(key: str, value: Any) -> QuantileLimit:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        seen = f'"{value}"' if isinstance(value, str) else str(value)
+        number = re.match(r"\s*[0-9.]+", value) if isinstance(value, str) else None
+        hint = "the unit stands in the key; write only the number" + (f", as in {key}: 3000" if number else "")
+        raise mistake(f"is {seen}, but must be a number of milliseconds", key=(key,), hint=hint)
+    if not 0 < value < float("inf"):
+        raise mistake(f"is {value}, but must be more than 0", key=(key,))
+    latency, _, quantile = key.rpartition("_")
+    return QuantileLimit(key, latency, QUANTILES[quantile], float(value))
+
+
+def _slo_hint(key: str) -> str:
+    wanted = re.fullmatch(r"(.*)_(p[0-9.]+)", key)
+    if wanted and wanted[1] in LATENCIES:
+        return f"known quantiles: {', '.join(QUANTILES)}"
+    others = ["good_ratio_min", "phase", *(f"{latency}_p95" for latency in LATENCIES)]
+    near = did_you_mean(key, [*QUANTILE_KEYS, "good_ratio_min", "phase"]).split("? known")[0]
+    prefix = f"{near}? " if near.startswith("did you mean") else ""
+    return f"{prefix}known: {', '.join(others)}, and the same with {', '.join(p for p in QUANTILES if p != 'p95')}"
+
+
+class ScaleUpSpec(CheckSpec):
+    """Every added replica serves its first token within ``ready_s_max`` of the load step that asked for it."""
+
+    name: ClassVar[str] = "scale_up"
+
+    ready_s_max: Seconds
+
+
+class GracefulDrainSpec(CheckSpec):
+    """At most ``streams_lost_max`` answers are cut on pods that were asked to go."""
+
+    name: ClassVar[str] = "graceful_drain"
+
+    streams_lost_max: CountFromZero = 0
+
+
+class PdbSpec(CheckSpec):
+    """No eviction overdraws a disruption budget."""
+
+    name: ClassVar[str] = "pdb"
+
+
+class GangSpec(CheckSpec):
+    """A gang binds whole within ``atomicity_s_max`` or not at all."""
+
+    name: ClassVar[str] = "gang"
+
+    atomicity_s_max: Seconds
+
+
+CHECK_SPECS: dict[str, type[CheckSpec]] = {
+    spec.name: spec for spec in (SloSpec, ScaleUpSpec, GracefulDrainSpec, PdbSpec, GangSpec)
+}

@@ -1,0 +1,282 @@
+"""Reads the YAML and JSON files that people write, and remembers on which line every key stands.
+
+Stricter than Chaos Toolkit's own loader on purpose: a key written twice, a key that YAML does not read as text, two
+documents in one file and a recursive alias are refused, because each of them silently means something else.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.errors import BadInput, Where
+
+KeyPath = tuple[str | int, ...]
+
+_YAML = (".yaml", ".yml")
+_STR_TAG = "tag:yaml.org,2002:str"
+_MERGE_TAG = "tag:yaml.org,2002:merge"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One parsed file. ``file`` is its name as shown to people; ``lines`` has the line of each key and list item."""
+
+    file: str
+    path: Path
+    data: Any
+    lines: Mapping[KeyPath, int] = field(repr=False)
+
+    def where(self, at: KeyPath) -> Where:
+        """The place of a key. A key that is not there stands where its nearest written parent stands."""
+        known = at
+        while known and known not in self.lines:
+            known = known[:-1]
+        return Where(self.file, self.lines.get(known, 1), ".".join(str(part) for part in at) or None)
+
+    def mistake(self, at: KeyPath, message: str, hint: str | None = None) -> BadInput:
+        return BadInput(message, where=self.where(at), hint=hint)
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant, if any is near."""
+    words = sorted(known)
+    lowered = {w.lower(): w for w in reversed(words)}
+    found = difflib.get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.6)
+    if found:
+        return lowered[found[0]]
+    starts = [w for w in words if min(len(w), len(word)) >= 3 and (w.startswith(word) or word.startswith(w))]
+    return starts[0] if len(starts) == 1 else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint: the nearest word first, then the whole list, so that a reader never has to look elsewhere."""
+    words = sorted(known)
+    near = nearest(word, words)
+    listed = ", ".join(words) if words else "none"
+    return f"did you mean {near!r}? known: {listed}" if near else f"known: {listed}"
+
+
+def find_file(written: str, beside: Path) -> Path | None:
+    """A file named in a file: relative to that file, else to the working directory; None where neither exists."""
+    for candidate in (beside.parent / written, Path(written)):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+def read_document(path: Path) -> Document:
+    """One YAML or JSON file with a mapping at its top."""
+    documents = read_documents(path)
+    if len(documents) > 1:
+        second = documents[1]
+        raise BadInput(
+            f"holds {len(documents)} documents, but one file describes one thing",
+            where=Where(second.file, second.lines.get((), None)),
+            hint="split the file at its '---' lines",
+        )
+    document = documents[0]
+    if not isinstance(document.data, dict):
+        kind = "nothing" if document.data is None else f"a {type(document.data).__name__}"
+        raise BadInput(
+            f"holds {kind} at its top, not a mapping", where=Where(document.file, 1), hint="start with `title: ...`"
+        )
+    return document
+
+
+def read_documents(path: Path) -> tuple[Document, ...]:
+    """All documents of a file, at least one; empty YAML documents between ``---`` lines are left out."""
+    text = _read_text(path)
+    if path.suffix == ".json":
+        return (_read_json(path, text),)
+    if path.suffix not in _YAML:
+        raise BadInput(
+            f"has the ending {path.suffix or 'none'!r}, which says neither YAML nor JSON",
+            where=Where(str(path)),
+            hint="name it .yaml, .yml or .json: Chaos Toolkit reads no other endings",
+        )
+    documents = tuple(_read_yaml(path, text))
+    if not documents:
+        raise BadInput("is empty", where=Where(str(path), 1))
+    return documents
+
+
+def _read_text(path: Path) -> str:
+    where = Where(str(path))
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        siblings = [p.name for p in path.parent.iterdir() if p.is_file()] if path.parent.is_dir() else []
+        near = nearest(path.name, siblings)
+        hint = f"did you mean {path.parent / near}?" if near else f"looked in {path.parent.absolute()}"
+        raise BadInput("there is no such file", where=where, hint=hint) from None
+    except IsADirectoryError:
+        raise BadInput("is a folder, not a file", where=where, hint="name one file in it") from None
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"is not UTF-8 text (byte {error.start})", where=where, hint="is it the right file? save it as UTF-8"
+        ) from None
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", where=where) from None
+
+
+# --- YAML ------------------------------------------------------------------------------------------------------------
+
+
+def _read_yaml(path: Path, text: str) -> Iterator[Document]:
+    file = str(path)
+    try:
+        loader = yaml.SafeLoader(text)
+        while loader.check_node():
+            node = loader.get_node()
+            if node is None:
+                break
+            _check_keys(file, node, ())
+            data = loader.construct_document(node)
+            if data is None and not text.strip():
+                continue
+            lines: dict[KeyPath, int] = {(): node.start_mark.line + 1}
+            _collect_lines(node, (), lines)
+            if data is not None:
+                yield Document(file, path, data, lines)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else None
+        problem = " ".join(part for part in (error.context, error.problem) if part)
+        raise BadInput(f"is not YAML: {problem}", where=Where(file, line), hint=_yaml_hint(problem)) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise BadInput("holds a character that YAML does not allow", where=Where(file, line)) from None
+    except ValueError as error:
+        raise BadInput(f"holds a value that YAML cannot read: {error}", where=Where(file)) from None
+    except RecursionError:
+        raise BadInput("is nested too deep", where=Where(file)) from None
+
+
+def _yaml_hint(problem: str) -> str:
+    if "'\\t'" in problem:
+        return "indent with spaces; YAML allows no tabs there"
+    if "mapping values are not allowed" in problem:
+        return "put a text with ': ' in it in quotes, or check the indentation"
+    return "put a text with special characters, such as '${name}' inside {...}, in quotes; check the indentation"
+
+
+def _check_keys(file: str, node: yaml.Node, parents: tuple[yaml.Node, ...], at: KeyPath = ()) -> None:
+    """Refuses what PyYAML accepts in silence: keys written twice, keys that are no text, recursive aliases."""
+    if node in parents:
+        raise BadInput("an alias points to its own parent", where=Where(file, node.start_mark.line + 1, _dotted(at)))
+    if isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            _check_keys(file, item, (*parents, node), (*at, index))
+    if not isinstance(node, yaml.MappingNode):
+        return
+    seen: dict[str, int] = {}
+    for key_node, value_node in node.value:
+        line = key_node.start_mark.line + 1
+        if key_node.tag == _MERGE_TAG:
+            _check_keys(file, value_node, (*parents, node), at)
+            continue
+        if not isinstance(key_node, yaml.ScalarNode) or key_node.tag != _STR_TAG:
+            written = key_node.value if isinstance(key_node, yaml.ScalarNode) else "a list or mapping"
+            raise BadInput(
+                f"the key {written} is not text for YAML",
+                where=Where(file, line, _dotted((*at, str(written)))),
+                hint=f'put it in quotes: "{written}":',
+            )
+        key = key_node.value
+        if key in seen:
+            raise BadInput(
+                f"the key {key!r} is written twice; the first one stands on line {seen[key]}",
+                where=Where(file, line, _dotted((*at, key))),
+                hint="keep one of them; the last one would win in silence",
+            )
+        seen[key] = line
+        _check_keys(file, value_node, (*parents, node), (*at, key))
+
+
+def _collect_lines(node: yaml.Node, at: KeyPath, lines: dict[KeyPath, int]) -> None:
+    """Called after construction, when PyYAML has already put merged keys before a mapping's own ones."""
+    if isinstance(node, yaml.MappingNode):
+        for key_node, value_node in node.value:
+            lines[(*at, key_node.value)] = key_node.start_mark.line + 1
+            _collect_lines(value_node, (*at, key_node.value), lines)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            lines[(*at, index)] = item.start_mark.line + 1
+            _collect_lines(item, (*at, index), lines)
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def _read_json(path: Path, text: str) -> Document:
+    file = str(path)
+    try:
+        data = json.loads(text)
+        lines = _JsonLines(file, text).collect()
+    except json.JSONDecodeError as error:
+        raise BadInput(f"is not JSON: {error.msg}", where=Where(file, error.lineno)) from None
+    except RecursionError:
+        raise BadInput("is nested too deep", where=Where(file)) from None
+    return Document(file, path, data, lines)
+
+
+class _JsonLines:
+    """Walks text that is known to be good JSON once more, only to note where its keys stand."""
+
+    def __init__(self, file: str, text: str) -> None:
+        self.file = file
+        self.text = text
+        self.decoder = json.JSONDecoder()
+        self.newlines = [i for i, c in enumerate(text) if c == "\n"]
+        self.lines: dict[KeyPath, int] = {}
+
+    def collect(self) -> dict[KeyPath, int]:
+        start = self._skip(0)
+        self.lines[()] = self._line(start)
+        self._value(start, ())
+        return self.lines
+
+    def _line(self, offset: int) -> int:
+        return bisect_right(self.newlines, offset) + 1
+
+    def _skip(self, offset: int) -> int:
+        while self.text[offset] in " \t\r\n,:":
+            offset += 1
+        return offset
+
+    def _value(self, offset: int, at: KeyPath) -> int:
+        opening = self.text[offset]
+        if opening not in "{[":
+            return self.decoder.raw_decode(self.text, offset)[1]
+        closing = "}" if opening == "{" else "]"
+        index = 0
+        offset = self._skip(offset + 1)
+        while self.text[offset] != closing:
+            line = self._line(offset)
+            if opening == "{":
+                key, offset = self.decoder.raw_decode(self.text, offset)
+                inner: KeyPath = (*at, key)
+                if inner in self.lines:
+                    raise BadInput(
+                        f"the key {key!r} is written twice; the first one stands on line {self.lines[inner]}",
+                        where=Where(self.file, line, _dotted(inner)),
+                        hint="keep one of them; the last one would win in silence",
+                    )
+            else:
+                inner = (*at, index)
+                index += 1
+            self.lines[inner] = line
+            offset = self._skip(self._value(self._skip(offset), inner))
+        return offset + 1
+
+
+def _dotted(at: KeyPath) -> str | None:
+    return ".".join(str(part) for part in at) or None

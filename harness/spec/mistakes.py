@@ -1,0 +1,140 @@
+"""Turns what pydantic says into one message for people: what was seen, where, what would be right."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from harness.errors import BadInput
+from harness.spec.document import Document, KeyPath, did_you_mean
+from harness.spec.model import MISTAKE
+
+M = TypeVar("M", bound=BaseModel)
+
+_UNITS_MS = {
+    "ms": 1, "msec": 1, "millis": 1, "milliseconds": 1, "s": 1000, "sec": 1000, "secs": 1000, "second": 1000,
+    "seconds": 1000, "m": 60_000, "min": 60_000, "mins": 60_000, "minute": 60_000, "minutes": 60_000,
+    "h": 3_600_000, "hour": 3_600_000, "hours": 3_600_000,
+}  # fmt: skip
+_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z%/]*)\s*")
+_NUMBER_TYPES = {"float_type", "int_type", "int_from_float", "float_parsing", "int_parsing", "finite_number"}
+_COMPARISONS = {
+    "greater_than": ("more than", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("less than", "lt"),
+    "less_than_equal": ("at most", "le"),
+}
+_SHAPES = {
+    "model_type": "a mapping (key: value)",
+    "model_attributes_type": "a mapping (key: value)",
+    "dict_type": "a mapping (key: value)",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "bool_type": "true or false",
+}
+
+
+def parse(model: type[M], data: object, document: Document, at: KeyPath) -> M:
+    """A model from a part of a document; its first mistake (by line) as BadInput."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        found = [_explain(details, data, document, at) for details in error.errors(include_url=False)]
+        raise min(found, key=lambda e: (e.where.line or 0) if e.where else 0) from None
+
+
+def show(value: object) -> str:
+    """A value as it may look in the file, short."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return str(value).lower()
+        case dict():
+            return "a mapping"
+        case list() | tuple():
+            return "a list"
+        case str():
+            text = value if len(value) <= 60 else value[:57] + "..."
+            return f'"{text}"'
+        case _:
+            return str(value)
+
+
+def _explain(details: ErrorDetails, data: object, document: Document, at: KeyPath) -> BadInput:
+    kind = details["type"]
+    context: dict[str, Any] = details.get("ctx", {})
+    where = at + _written(details["loc"], data, missing=kind == "missing")
+    if kind == MISTAKE:
+        return document.mistake(where + tuple(context["key"]), context["text"], context["hint"])
+    message, hint = _message(kind, context, details, str(where[-1]) if where else "")
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        where = (*where, context["discriminator"].strip("'"))
+    return document.mistake(where, message, hint)
+
+
+def _written(loc: tuple[int | str, ...], data: object, *, missing: bool) -> KeyPath:
+    """``loc`` without the parts that pydantic adds for union members, which nobody wrote."""
+    path: list[str | int] = []
+    here: Any = data
+    for index, part in enumerate(loc):
+        last = index == len(loc) - 1
+        inside = part in here if isinstance(here, dict) else isinstance(here, list | tuple) and isinstance(part, int)
+        if inside:
+            here = here[part]
+        elif not (last and missing):
+            continue
+        path.append(part)
+    return tuple(path)
+
+
+def _message(kind: str, context: dict[str, Any], details: ErrorDetails, key: str) -> tuple[str, str | None]:
+    seen = details["input"]
+    if kind == "missing":
+        return f"the key {key!r} is missing", "add it"
+    if kind in _NUMBER_TYPES:
+        return _number_message(seen, key, whole=kind.startswith("int"))
+    if kind in _COMPARISONS:
+        words, bound = _COMPARISONS[kind]
+        return f"is {show(seen)}, but must be {words} {context[bound]:g}", None
+    if kind == "literal_error":
+        known = re.findall(r"'([^']*)'", context["expected"]) or [str(context["expected"])]
+        return f"{show(seen)} is not one of the allowed values", did_you_mean(str(seen), known)
+    if kind == "union_tag_invalid":
+        known = re.findall(r"'([^']*)'", context["expected_tags"])
+        return f"{show(context['tag'])} is not one of the allowed values", did_you_mean(str(context["tag"]), known)
+    if kind == "union_tag_not_found":
+        return f"the key {context['discriminator']} is missing", "it says which kind this is"
+    if kind in _SHAPES:
+        return f"is {show(seen)}, but must be {_SHAPES[kind]}", None
+    if kind in ("too_short", "too_long"):
+        bound = "at least" if kind == "too_short" else "at most"
+        number = context.get("min_length", context.get("max_length"))
+        return f"has {context['actual_length']} items, but must have {bound} {number}", None
+    if kind in ("string_type", "string_too_short", "string_pattern_mismatch"):
+        hint = None if isinstance(seen, str) else "put it in quotes if it is meant as text"
+        return f"is {show(seen)}, but must be a text{' that is not empty' if isinstance(seen, str) else ''}", hint
+    return details["msg"][0].lower() + details["msg"][1:], None
+
+
+def _number_message(seen: object, key: str, *, whole: bool) -> tuple[str, str | None]:
+    unit = next((u for suffix, u in _KEY_UNITS if re.search(suffix, key)), None)
+    wanted = "a whole number" if whole else "a number"
+    message = f"is {show(seen)}, but must be {wanted}{f' of {unit}' if unit else ''}"
+    if not isinstance(seen, str) or not (quantity := _QUANTITY.fullmatch(seen)):
+        return message, "YAML reads 1e3 as text; write 1000" if isinstance(seen, str) and "e" in seen.lower() else None
+    number, word = float(quantity[1]), quantity[2].lower()
+    if not word:
+        return message, f"write it without quotes: {key}: {number:g}"
+    if word in _UNITS_MS and unit:
+        number = number * _UNITS_MS[word] / (1 if unit == "milliseconds" else 1000)
+        return message, f"the unit stands in the key; write {key}: {number:g}"
+    if word == "%":
+        return message, f"write a ratio between 0 and 1: {key}: {number / 100:g}"
+    return message, f"the unit stands in the key; write only the number: {key}: {number:g}"
+
+
+_KEY_UNITS = ((r"_ms(_|$)", "milliseconds"), (r"_per_s(_|$)", "requests per clock second"), (r"_s(_|$)", "seconds"))

@@ -1,0 +1,50 @@
+"""What only shows when the experiment and its load profile are looked at together."""
+
+from __future__ import annotations
+
+from harness.errors import BadInput
+from harness.spec.actions import SpotInterruption
+from harness.spec.experiment import Experiment, PlannedAction
+from harness.spec.loadprofile import LoadProfile
+
+
+def check_together(experiment: Experiment, profile: LoadProfile, *, duration_s: float | None = None) -> None:
+    """Every action must have run its course while load flows.
+
+    ``duration_s`` (scenario seconds) replaces the profile's own where a trace sets it.
+    """
+    lasts_s = profile.duration_s if duration_s is None else duration_s
+    warm_up_s = experiment.settings.phases.warm_up_s
+    if warm_up_s >= lasts_s:
+        at = (*experiment.settings.at, "phases", "warm_up_s")
+        raise experiment.document.mistake(at, f"the warm-up of {warm_up_s:g} s leaves nothing of {lasts_s:g} s of load")
+    for action in experiment.actions:
+        _check_fits(experiment, action, lasts_s, "the trace" if duration_s is not None else "the load profile")
+        starts_s = action.arguments.starts_s
+        if isinstance(action.arguments, SpotInterruption) and starts_s is not None and starts_s < warm_up_s:
+            raise _at(experiment, action, "after_s", f"begins at {starts_s:g} s, within the warm-up of {warm_up_s:g} s",
+                      "a fault needs a steady phase before it; begin later, or shorten phases.warm_up_s")  # fmt: skip
+    _check_patience(experiment, profile)
+
+
+def _check_fits(experiment: Experiment, action: PlannedAction, lasts_s: float, load: str) -> None:
+    starts_s, ends_s = action.arguments.starts_s, action.arguments.ends_s
+    if starts_s is None or ends_s is None or ends_s < lasts_s:
+        return
+    course = f"begins at {starts_s:g} s and ends at {ends_s:g} s" if ends_s > starts_s else f"begins at {starts_s:g} s"
+    hint = "begin earlier, shorten it, or lengthen the load; all are scenario seconds"
+    raise _at(experiment, action, "after_s", f"{action.name} {course}, but {load} ends at {lasts_s:g} s", hint)
+
+
+def _check_patience(experiment: Experiment, profile: LoadProfile) -> None:
+    longest_s = experiment.settings.clock_s(profile.longest_stream_s)
+    if longest_s > profile.send.deadline_s:
+        message = (
+            f"the longest stream takes {longest_s:g} clock seconds ({profile.longest_stream_s:g} scenario seconds), "
+            f"but the client gives up after {profile.send.deadline_s:g}"
+        )
+        raise profile.document.mistake(("send", "deadline_s"), message, "raise send.deadline_s (clock seconds)")
+
+
+def _at(experiment: Experiment, action: PlannedAction, key: str, message: str, hint: str) -> BadInput:
+    return experiment.document.mistake((*action.at, "provider", "arguments", key), message, hint)

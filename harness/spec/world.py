@@ -1,0 +1,73 @@
+"""The emulated world an experiment asks for: pools, preset, planted bugs.
+
+A mirror of ``fakes.config``: the harness does not import the fakes, so a test compares both field by field.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from harness.spec.model import Count, CountFromZero, Flag, ObjectName, SpecModel, Text, mistake
+
+PresetName = Literal["quick", "slow"]
+CapacityType = Literal["spot", "on-demand"]
+PlantedBugName = Literal[
+    "server_aborts_on_sigterm",
+    "drain_ignores_pdb",
+    "gang_bound_one_by_one",
+    "ready_before_serving",
+    "gateway_routes_to_terminating",
+    "hpa_blind",
+]
+
+
+class PoolSpec(SpecModel):
+    """A pool of equal instances. ``nodes`` exist at the start; ``stock`` counts all there can be, those included."""
+
+    name: ObjectName
+    capacity_type: CapacityType
+    gpus: CountFromZero = 4
+    nodes: CountFromZero = 0
+    stock: CountFromZero = 1
+    cpu: Count = 32
+    memory_gib: Count = 256
+    instance_type: Text = "gpu.4x"
+    gpu_product: Text = "NVIDIA-H100-80GB-HBM3"
+    zone: Text = "zone-a"
+    price_per_hour: float = Field(0.0, ge=0, strict=True)
+    provision: Flag = True
+
+    @model_validator(mode="after")
+    def _nodes_within_stock(self) -> PoolSpec:
+        if self.nodes > self.stock:
+            raise mistake(
+                f"pool {self.name!r} starts with {self.nodes} nodes, but its stock is {self.stock}",
+                key=("nodes",),
+                hint="stock counts all instances of the pool, those at the start included",
+            )
+        return self
+
+
+class WorldSpec(SpecModel):
+    """Only for targets whose cloud is emulated."""
+
+    preset: PresetName = "quick"
+    pools: tuple[PoolSpec, ...] = Field(min_length=1)
+    planted_bugs: tuple[PlantedBugName, ...] = ()
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> WorldSpec:
+        names = [pool.name for pool in self.pools]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise mistake(
+                    f"two pools are named {name!r}", key=("pools", index, "name"), hint="give each its own name"
+                )
+        if not any(pool.nodes for pool in self.pools):
+            raise mistake("no pool has a node at the start", key=("pools",), hint="set nodes: 1 in one of them")
+        for index, bug in enumerate(self.planted_bugs):
+            if bug in self.planted_bugs[:index]:
+                raise mistake(f"{bug!r} is listed twice", key=("planted_bugs", index))
+        return self
