@@ -1,0 +1,220 @@
+"""The OpenAI-compatible HTTP side of one server: routes, statuses, headers and bodies as vLLM 0.32 answers.
+
+A stream's headers go out at once, whatever the queue; its first event comes with the first token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from random import Random
+
+from aiohttp import web
+
+from fakes.clock import WallClock
+from fakes.vllm.engine import Engine, EngineRequest
+from fakes.vllm.flags import ServerFlags
+from fakes.vllm.ledger import Ledger, LedgerEntry
+from fakes.vllm.metrics import CONTENT_TYPE, EngineMetrics
+from fakes.vllm.replies import LEFT, Reply, StreamReply, WholeReply
+from fakes.vllm.requests import CompletionRequest, RequestRefused, parse_request
+from fakes.vllm.sse import DONE_CHUNK, EventEncoder, error_event, whole_body
+
+BODY_BYTES_MAX = 64 * 2**20
+VERSION = "0.32.0"
+COMMON = {"Server": "uvicorn", "Vary": "Origin"}
+BUSY = "The engine is currently busy and cannot accept new requests. Please try again later or on a different instance."
+DRAINING = "cannot schedule new futures after shutdown"
+STREAM_TYPE = "text/event-stream; charset=utf-8"
+
+
+def json_response(status: int, body: bytes, headers: dict[str, str] | None = None) -> web.Response:
+    return web.Response(
+        status=status, body=body, content_type="application/json", headers=COMMON if headers is None else headers
+    )
+
+
+def detail(status: int, text: str, allow: str = "") -> web.Response:
+    headers = COMMON | {"Allow": allow} if allow else COMMON
+    return json_response(status, json.dumps({"detail": text}, separators=(",", ":")).encode(), headers)
+
+
+class Api:
+    """``on_idle`` is called whenever the last request in progress has ended."""
+
+    def __init__(
+        self,
+        flags: ServerFlags,
+        engine: Engine,
+        metrics: EngineMetrics,
+        *,
+        ledger: Ledger,
+        rng: Random,
+        wall: WallClock,
+        on_idle: Callable[[], None],
+    ) -> None:
+        self._flags = flags
+        self._engine = engine
+        self._metrics = metrics
+        self._ledger = ledger
+        self._rng = rng
+        self._wall = wall
+        self._on_idle = on_idle
+        self._started_unix = int(wall.now().timestamp())
+        self.draining = False
+        self.replies: set[Reply] = set()
+
+    def app(self) -> web.Application:
+        app = web.Application(client_max_size=BODY_BYTES_MAX)
+        routes: list[tuple[str, str, Callable[[web.Request], object]]] = [
+            ("POST", "/v1/chat/completions", self._chat),
+            ("POST", "/v1/completions", self._text),
+            ("GET", "/v1/models", self._models),
+            ("GET", "/health", self._health),
+            ("GET", "/ping", self._health),
+            ("POST", "/ping", self._health),
+            ("GET", "/version", self._version),
+            ("GET", "/load", self._load),
+            ("GET", "/metrics", self._metrics_text),
+        ]
+        self._allowed: dict[str, str] = {}
+        for method, path, handler in routes:
+            app.router.add_route(method, path, handler)  # type: ignore[arg-type]  # all of them return responses
+            self._allowed[path] = ", ".join(filter(None, (self._allowed.get(path), method)))
+        app.router.add_route("*", "/{path:.*}", self._unknown)
+        return app
+
+    # Completions.
+
+    async def _chat(self, http: web.Request) -> web.StreamResponse:
+        return await self._completion(http, chat=True)
+
+    async def _text(self, http: web.Request) -> web.StreamResponse:
+        return await self._completion(http, chat=False)
+
+    async def _completion(self, http: web.Request, *, chat: bool) -> web.StreamResponse:
+        try:
+            response = await self._answer(http, chat)
+        except RequestRefused as refused:
+            # The answer to a request during a drain comes from below the middleware that adds Vary.
+            headers = {"Server": "uvicorn"} if refused.message == DRAINING else COMMON
+            response = json_response(refused.status, refused.body(), headers)
+        self._metrics.http(http.path, "POST", response.status)
+        return response
+
+    async def _answer(self, http: web.Request, chat: bool) -> web.StreamResponse:
+        body = await http.read()
+        if http.content_type != "application/json":
+            message = "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed"
+            raise RequestRefused(400, "Bad Request", message)
+        if self.draining:
+            raise RequestRefused(500, "InternalServerError", DRAINING)
+        names, limit = self._flags.names, self._flags.max_model_len
+        request = parse_request(body, chat=chat, names=names, max_model_len=limit)
+        self._check_queue()
+        given = http.headers.get("X-Request-Id")
+        id = f"{'chatcmpl' if chat else 'cmpl'}-{given or f'{self._rng.getrandbits(64):016x}'}"
+        headers = COMMON
+        if self._flags.enable_request_id_headers:
+            headers = headers | {"X-Request-Id": given or id.partition("-")[2]}
+        if request.stream:
+            return await self._stream(http, request, id, headers)
+        return await self._whole(request, id, headers)
+
+    def _check_queue(self) -> None:
+        limit = self._flags.max_num_queued_reqs
+        if limit is not None and self._engine.in_flight >= limit:
+            self._metrics.rejected_reqs.value += 1
+            raise RequestRefused(503, "Service Unavailable", BUSY)
+
+    async def _stream(
+        self, http: web.Request, request: CompletionRequest, id: str, headers: dict[str, str]
+    ) -> web.StreamResponse:
+        response = web.StreamResponse(headers={**headers, "Content-Type": STREAM_TYPE})
+        response.enable_chunked_encoding()
+        await response.prepare(http)
+        transport = http.transport
+        if transport is None:
+            raise ConnectionResetError("the client left before its headers were sent")
+        if self._flags.max_num_queued_reqs is not None:
+            # A queue limit is looked at twice. Of requests that came together, some find it full only now, when the
+            # status has been sent.
+            await asyncio.sleep(0)
+            try:
+                self._check_queue()
+            except RequestRefused as refused:
+                transport.write(error_event(refused.message, refused.type, refused.status) + DONE_CHUNK)
+                return response
+        entry = self._ledger.open(id, request.prompt_tokens)
+        encoder = EventEncoder(request, id, self._unix_now(), force_usage=self._flags.enable_force_include_usage)
+        await self._run(request, id, entry, StreamReply(encoder, entry, transport))
+        return response
+
+    async def _whole(self, request: CompletionRequest, id: str, headers: dict[str, str]) -> web.StreamResponse:
+        entry = self._ledger.open(id, request.prompt_tokens)
+        created = self._unix_now()
+        reply = WholeReply(entry)
+        await self._run(request, id, entry, reply)
+        ended = reply.ended.result()
+        return json_response(200, whole_body(request, id, created, ended.tokens, ended.finish), headers)
+
+    async def _run(self, request: CompletionRequest, id: str, entry: LedgerEntry, reply: Reply) -> None:
+        """Until the reply has ended; if the client leaves first, this task is cancelled and the slot is freed."""
+        job = EngineRequest(
+            id, request.prompt_tokens, request.stop_at, request.stop_reason, request.max_tokens, sink=reply
+        )
+        self.replies.add(reply)
+        self._engine.submit(job)
+        try:
+            await reply.ended
+        except asyncio.CancelledError:
+            if entry.finish is None:
+                entry.finish = LEFT
+                self._engine.abort(job)
+            raise
+        finally:
+            self.replies.discard(reply)
+            if not self.replies:
+                self._on_idle()
+
+    def _unix_now(self) -> int:
+        return int(self._wall.now().timestamp())
+
+    # The rest.
+
+    async def _models(self, http: web.Request) -> web.Response:
+        self._metrics.http(http.path, "GET", 200)
+        models = [self._model(name) for name in self._flags.names]
+        return json_response(200, json.dumps({"object": "list", "data": models}, separators=(",", ":")).encode())
+
+    def _model(self, name: str) -> dict[str, object]:
+        return {
+            "id": name,
+            "object": "model",
+            "created": self._started_unix,
+            "owned_by": "vllm",
+            "root": self._flags.model,
+            "parent": None,
+            "max_model_len": self._flags.max_model_len,
+            "permission": [],
+        }
+
+    async def _health(self, http: web.Request) -> web.Response:
+        return web.Response(headers=COMMON)
+
+    async def _version(self, http: web.Request) -> web.Response:
+        return json_response(200, f'{{"version":"{VERSION}"}}'.encode())
+
+    async def _load(self, http: web.Request) -> web.Response:
+        load = len(self.replies) if self._flags.enable_server_load_tracking else 0
+        return json_response(200, f'{{"server_load":{load}}}'.encode())
+
+    async def _metrics_text(self, http: web.Request) -> web.Response:
+        return web.Response(body=self._metrics.text().encode(), headers=COMMON | {"Content-Type": CONTENT_TYPE})
+
+    async def _unknown(self, http: web.Request) -> web.Response:
+        allow = self._allowed.get(http.path)
+        response = detail(405, "Method Not Allowed", allow) if allow else detail(404, "Not Found")
+        self._metrics.http("none", http.method, response.status)
+        return response

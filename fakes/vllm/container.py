@@ -1,0 +1,112 @@
+"""The model server as a container of a hollow node."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection
+from random import Random
+
+from fakes.clock import WallClock, parse_stamp
+from fakes.config import PlantedBug
+from fakes.timing import Timing
+from fakes.vllm.flags import FlagError, parse_flags
+from fakes.vllm.ledger import Ledger
+from fakes.vllm.presets import DEFAULT_PROFILE, PROFILES
+from fakes.vllm.server import SIGKILL_CODE, ModelServer, Phase
+from harness.kube.port import Json
+
+log = logging.getLogger(__name__)
+
+PROFILE_ANNOTATION = "gpu-harness.dev/latency-profile"
+USAGE_CODE = 2
+"""Exit code of a server that did not understand its command line."""
+
+
+class VllmContainer:
+    """``start`` binds the port and begins to load the model; the port is listened on once it is loaded.
+
+    Without ``wall`` the answers' ``created`` counts from the pod's creation.
+    """
+
+    def __init__(
+        self,
+        pod: Json,
+        container: Json,
+        *,
+        timing: Timing,
+        rng: Random,
+        bugs: Collection[PlantedBug] = (),
+        wall: WallClock | None = None,
+    ) -> None:
+        self._timing = timing
+        self._rng = rng
+        self._ready_early = PlantedBug.READY_BEFORE_SERVING in bugs
+        self._name = str(pod["metadata"]["name"])
+        self._server: ModelServer | None = None
+        self._load: asyncio.Task[None] | None = None
+        self._failed: int | None = None
+        self._ledger = Ledger()
+        self.address: tuple[str, int] | None = None
+        command = [*(container.get("command") or ()), *(container.get("args") or ())]
+        annotations = pod["metadata"].get("annotations") or {}
+        try:
+            flags = parse_flags([str(word) for word in command])
+            name = annotations.get(PROFILE_ANNOTATION, DEFAULT_PROFILE)
+            if name not in PROFILES:
+                raise FlagError(f"{PROFILE_ANNOTATION}: no profile {name!r}; there are {', '.join(sorted(PROFILES))}")
+            self._server = ModelServer(
+                flags,
+                PROFILES[name],
+                timing=timing,
+                rng=rng,
+                wall=wall or _pod_clock(pod),
+                abort_always=PlantedBug.SERVER_ABORTS_ON_SIGTERM in bugs,
+            )
+        except FlagError as error:
+            log.error("%s: %s", self._name, error)
+            self._failed = USAGE_CODE
+
+    async def start(self) -> None:
+        if self._server is not None:
+            self.address = self._server.bind()
+            self._load = asyncio.create_task(self._load_model(self._server), name=f"load {self._name}")
+
+    async def _load_model(self, server: ModelServer) -> None:
+        await asyncio.sleep(self._timing.draw_s(self._timing.durations.model_load, self._rng))
+        await server.listen()
+
+    @property
+    def ledger(self) -> Ledger:
+        """What this process sent; it stays readable after its end."""
+        return self._ledger if self._server is None else self._server.ledger
+
+    def terminate(self) -> None:
+        if self._server is not None:
+            self._server.terminate()
+
+    def kill(self) -> None:
+        if self._load is not None:
+            self._load.cancel()
+        if self._server is not None:
+            self._server.kill()
+        elif self._failed is None:
+            self._failed = SIGKILL_CODE
+
+    async def wait(self) -> int:
+        if self._server is None:
+            return self._failed if self._failed is not None else USAGE_CODE
+        return await self._server.wait()
+
+    async def probe(self, path: str) -> int | None:
+        """As a GET would be answered, without the cost of a connection."""
+        if self._server is None:
+            return None
+        if self._ready_early and self._server.phase is Phase.LOADING:
+            return 200
+        status = self._server.health()
+        return status if status is None or path in ("/health", "/ping") else 404
+
+
+def _pod_clock(pod: Json) -> WallClock:
+    return WallClock(parse_stamp(str(pod["metadata"].get("creationTimestamp") or "1970-01-01T00:00:00Z")))

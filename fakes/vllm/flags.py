@@ -1,0 +1,148 @@
+"""vLLM's own command line, as far as the fake honours it.
+
+A flag that changes what a client could see is either honoured or refused. Flags about speed, logging or loading, which
+a latency profile stands for, are accepted and change nothing (``WITHOUT_EFFECT``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+WITHOUT_EFFECT = (
+    "tensor-parallel-size", "pipeline-parallel-size", "dtype", "quantization", "kv-cache-dtype", "load-format",
+    "download-dir", "tokenizer", "tokenizer-mode", "gpu-memory-utilization", "swap-space", "seed", "max-log-len",
+    "uvicorn-log-level", "distributed-executor-backend", "compilation-config", "optimization-level", "revision",
+    "generation-config", "chat-template", "max-parallel-loading-workers", "attention-backend",
+)  # fmt: skip
+SWITCHES_WITHOUT_EFFECT = (
+    "enforce-eager", "trust-remote-code", "enable-prefix-caching", "no-enable-prefix-caching",
+    "enable-chunked-prefill", "disable-log-stats", "enable-log-requests", "no-enable-log-requests",
+    "disable-log-requests", "disable-uvicorn-access-log", "async-scheduling", "no-async-scheduling",
+)  # fmt: skip
+
+
+COUNTS = ("max-num-seqs", "max-num-batched-tokens", "num-gpu-blocks-override", "max-num-queued-reqs")
+SWITCHES = ("enable-server-load-tracking", "enable-request-id-headers", "enable-force-include-usage")
+HONOURED = (
+    "model", "served-model-name", "host", "port", "max-model-len", "block-size", "shutdown-timeout", *COUNTS, *SWITCHES,
+)  # fmt: skip
+MODEL = "meta-llama/Llama-3.1-8B-Instruct"
+MAX_MODEL_LEN = 32_768
+BLOCK_SIZE = 16
+
+
+class FlagError(ValueError):
+    """The command line is not one this server understands; a real one would exit with code 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFlags:
+    """None where the latency profile's own limit holds. ``shutdown_timeout_s`` is in scenario seconds."""
+
+    model: str = MODEL
+    served_model_names: tuple[str, ...] = ()
+    host: str = "127.0.0.1"
+    port: int = 8000
+    max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+    max_model_len: int = MAX_MODEL_LEN
+    block_size: int = BLOCK_SIZE
+    num_gpu_blocks_override: int | None = None
+    max_num_queued_reqs: int | None = None
+    shutdown_timeout_s: float = 0.0
+    enable_server_load_tracking: bool = False
+    enable_request_id_headers: bool = False
+    enable_force_include_usage: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.served_model_names or (self.model,)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise FlagError(f"vllm serve: {message}")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
+    return value
+
+
+def _not_negative(text: str) -> float:
+    value = float(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"must not be negative, got {text}")
+    return value
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="vllm serve", add_help=False, allow_abbrev=False)
+    parser.add_argument("model_tag", nargs="?")
+    parser.add_argument("--model")
+    parser.add_argument("--served-model-name", nargs="+", default=[])
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8000)
+    for name in COUNTS:
+        parser.add_argument(f"--{name}", type=_positive)
+    parser.add_argument("--max-model-len", type=_positive, default=MAX_MODEL_LEN)
+    parser.add_argument("--block-size", type=_positive, default=BLOCK_SIZE)
+    parser.add_argument("--shutdown-timeout", type=_not_negative, default=0.0)
+    for name in SWITCHES:
+        parser.add_argument(f"--{name}", action="store_true")
+    for name in WITHOUT_EFFECT:
+        parser.add_argument(f"--{name}")
+    for name in SWITCHES_WITHOUT_EFFECT:
+        parser.add_argument(f"--{name}", action="store_true")
+    return parser
+
+
+def _words(command: Sequence[str]) -> list[str]:
+    """Drops what only starts the server, and spells flags with dashes, as vLLM takes both."""
+    words = list(command)
+    if words[:3] == ["python3", "-m", "vllm.entrypoints.openai.api_server"]:
+        words = words[3:]
+    if words[:2] == ["vllm", "serve"]:
+        words = words[2:]
+    elif words[:1] == ["serve"]:
+        words = words[1:]
+    spelled = []
+    for word in words:
+        name, equals, value = word.partition("=")
+        spelled.append(name.replace("_", "-") + equals + value if word.startswith("--") else word)
+    return spelled
+
+
+def parse_flags(command: Sequence[str]) -> ServerFlags:
+    """Reads ``command`` + ``args`` of a container (or only its args); raises ``FlagError``."""
+    parser = _parser()
+    args, unknown = parser.parse_known_args(_words(command))
+    if unknown:
+        flag = unknown[0].partition("=")[0]
+        known = [f"--{name}" for name in (*HONOURED, *WITHOUT_EFFECT, *SWITCHES_WITHOUT_EFFECT)]
+        near = difflib.get_close_matches(flag, known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise FlagError(f"vllm serve: unrecognized arguments: {' '.join(unknown)}{hint}")
+    model = args.model_tag or args.model or MODEL
+    return ServerFlags(
+        model=model,
+        served_model_names=tuple(args.served_model_name),
+        host=args.host,
+        port=args.port,
+        max_num_seqs=args.max_num_seqs,
+        max_num_batched_tokens=args.max_num_batched_tokens,
+        max_model_len=args.max_model_len,
+        block_size=args.block_size,
+        num_gpu_blocks_override=args.num_gpu_blocks_override,
+        max_num_queued_reqs=args.max_num_queued_reqs,
+        shutdown_timeout_s=args.shutdown_timeout,
+        enable_server_load_tracking=args.enable_server_load_tracking,
+        enable_request_id_headers=args.enable_request_id_headers,
+        enable_force_include_usage=args.enable_force_include_usage,
+    )

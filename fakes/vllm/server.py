@@ -1,0 +1,227 @@
+"""The life of one server process: load, serve, and the several ways it has of shutting down.
+
+**Load**: the port is bound from the start but not listened on, so connections are refused, and SIGTERM is swallowed.
+**Drain** (``--shutdown-timeout`` above 0): what is in flight or queued finishes, new requests get a 500, /health stays
+200 and the port open; some seconds after the last request the process exits with 0.
+**Abort** (no such timeout, or its end): the port closes at once, the engine dies, and the clients' fate is a race that
+a seeded draw decides, with the shares seen on a real server: they hang until they leave (6 of 10), get an error event
+(2), or a last event with finish_reason ``abort`` (2).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import logging
+import socket
+from collections.abc import Callable
+from random import Random
+
+from aiohttp import web
+
+from fakes.clock import WallClock
+from fakes.timing import Timing
+from fakes.vllm.api import Api
+from fakes.vllm.engine import Engine, EngineLimits
+from fakes.vllm.flags import FlagError, ServerFlags
+from fakes.vllm.ledger import Ledger
+from fakes.vllm.metrics import EngineMetrics
+from fakes.vllm.presets import LatencyProfile
+
+log = logging.getLogger(__name__)
+
+KEEP_ALIVE_S = 5.0
+BACKLOG = 2048
+SIGKILL_CODE = 137
+EXIT_S = 0.4
+"""From the end of the last request to the exit, scenario seconds; likewise below."""
+HANG_EXIT_S = 0.5
+LINGER_MIN_S, LINGER_MAX_S = 4.0, 6.0
+
+
+class Phase(enum.Enum):
+    LOADING = "loading"
+    SERVING = "serving"
+    DRAINING = "draining"
+    ABORTING = "aborting"
+    EXITED = "exited"
+
+
+class AbortForm(enum.Enum):
+    HANG = "hang"
+    ERROR = "error"
+    ABORT = "abort"
+
+
+ABORT_WEIGHTS = {AbortForm.HANG: 6, AbortForm.ERROR: 2, AbortForm.ABORT: 2}
+
+
+def engine_limits(flags: ServerFlags, profile: LatencyProfile) -> EngineLimits:
+    blocks = flags.num_gpu_blocks_override or profile.kv_blocks
+    if flags.max_model_len > (blocks - 1) * flags.block_size:
+        raise FlagError(
+            f"vllm serve: the model's max seq len ({flags.max_model_len}) is larger than the maximum number of tokens "
+            f"that can be stored in KV cache ({(blocks - 1) * flags.block_size}); decrease max_model_len"
+        )
+    return EngineLimits(
+        max_num_seqs=flags.max_num_seqs or profile.max_num_seqs,
+        max_num_batched_tokens=flags.max_num_batched_tokens or profile.max_num_batched_tokens,
+        kv_blocks=blocks,
+        block_size=flags.block_size,
+    )
+
+
+class ModelServer:
+    """``abort_always`` plants the bug of a server that never drains, whatever its flags say."""
+
+    def __init__(
+        self,
+        flags: ServerFlags,
+        profile: LatencyProfile,
+        *,
+        timing: Timing,
+        rng: Random,
+        wall: WallClock,
+        abort_always: bool = False,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._timing = timing
+        self._rng = rng
+        self._drain_s = 0.0 if abort_always else flags.shutdown_timeout_s
+        limits = engine_limits(flags, profile)
+        self._metrics = EngineMetrics(
+            flags.names[0],
+            max_model_len=flags.max_model_len,
+            cache_config={"block_size": str(limits.block_size), "num_gpu_blocks": str(limits.kv_blocks)},
+            created_s=wall.now().timestamp(),
+        )
+        self.engine = Engine(profile, limits, self._metrics)
+        self.ledger = Ledger()
+        self._api = Api(
+            flags, self.engine, self._metrics, ledger=self.ledger, rng=rng, wall=wall, on_idle=self._requests_ended
+        )
+        self._socket: socket.socket | None = None
+        self._runner: web.AppRunner | None = None
+        self._listener: asyncio.Server | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._cleanup: asyncio.Task[None] | None = None
+        self._code: asyncio.Future[int] = self._loop.create_future()
+        self.phase = Phase.LOADING
+
+    def bind(self, host: str = "127.0.0.1", port: int = 0) -> tuple[str, int]:
+        """Reserves the port; until ``listen``, connections to it are refused."""
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._socket.bind((host, port))
+        address: tuple[str, int] = self._socket.getsockname()
+        return address
+
+    async def listen(self) -> None:
+        """The model is loaded."""
+        self._runner = web.AppRunner(
+            self._api.app(),
+            handler_cancellation=True,
+            access_log=None,
+            keepalive_timeout=KEEP_ALIVE_S,
+            shutdown_timeout=0.1,
+        )
+        await self._runner.setup()
+        if self.phase is not Phase.LOADING or self._socket is None:
+            await self._runner.cleanup()  # killed meanwhile
+            return
+        assert self._runner.server is not None
+        self._listener = await self._loop.create_server(self._runner.server, sock=self._socket, backlog=BACKLOG)
+        self.phase = Phase.SERVING
+
+    async def wait(self) -> int:
+        return await asyncio.shield(self._code)
+
+    def health(self) -> int | None:
+        """What GET /health answers now; None when the connection is refused. It says nothing about queue or drain."""
+        return 200 if self.phase in (Phase.SERVING, Phase.DRAINING) else None
+
+    # Ends.
+
+    def terminate(self) -> None:
+        """SIGTERM. Swallowed while the engine loads; a second one changes nothing."""
+        if self.phase is not Phase.SERVING:
+            return
+        if self._drain_s > 0:
+            self._drain()
+        else:
+            self._abort()
+
+    def kill(self) -> None:
+        """SIGKILL: connections break in the middle of whatever they carried."""
+        self._exit(SIGKILL_CODE)
+
+    def _drain(self) -> None:
+        self.phase = Phase.DRAINING
+        self._api.draining = True
+        if self._api.replies:
+            self._after(self._drain_s, self._abort)
+        else:
+            self._linger()
+
+    def _linger(self) -> None:
+        self._after(self._rng.uniform(LINGER_MIN_S, LINGER_MAX_S), self._linger_over)
+
+    def _linger_over(self) -> None:
+        if not self._api.replies:  # else a request that had just been accepted; its end begins a new linger
+            self._exit()
+
+    def _requests_ended(self) -> None:
+        if self.phase is Phase.DRAINING:
+            self._linger()
+        elif self.phase is Phase.ABORTING:
+            self._after(HANG_EXIT_S, self._exit)
+
+    def _abort(self) -> None:
+        self.phase = Phase.ABORTING
+        self._close_port()
+        self.engine.stop()
+        form = self._rng.choices(list(ABORT_WEIGHTS), list(ABORT_WEIGHTS.values()))[0]
+        replies = list(self._api.replies)
+        log.debug("aborting %d requests: %s", len(replies), form.value)
+        if replies and form is AbortForm.HANG:
+            self._cancel_timer()
+            return
+        for reply in replies:
+            if form is AbortForm.ERROR:
+                reply.fail()
+            else:
+                reply.abort()
+        self._after(EXIT_S, self._exit)
+
+    def _after(self, scenario_s: float, then: Callable[[], None]) -> None:
+        self._cancel_timer()
+        self._timer = self._loop.call_later(self._timing.clock_s(scenario_s), then)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _close_port(self) -> None:
+        """New connections are refused, idle ones end; those that carry a request stay."""
+        if self._listener is not None:
+            self._listener.close()
+        elif self._socket is not None:
+            self._socket.close()
+        if self._runner is not None and self._runner.server is not None:
+            self._runner.server.pre_shutdown()
+
+    def _exit(self, code: int = 0) -> None:
+        if self._code.done():
+            return
+        self.phase = Phase.EXITED
+        self._cancel_timer()
+        self.engine.stop()
+        self._close_port()
+        if self._runner is not None:
+            if self._runner.server is not None:
+                for connection in self._runner.server.connections:
+                    if connection.transport is not None:
+                        connection.transport.abort()
+            self._cleanup = self._loop.create_task(self._runner.cleanup())
+        self._code.set_result(code)
