@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from fakes.nodes.runtime import Container
@@ -65,10 +65,8 @@ async def try_once(probe: Probe, container: Container) -> str | None:
     return f"{probe.kind} probe failed: HTTP probe failed with statuscode: {status}"
 
 
-async def keep_probing(
-    probe: Probe, container: Container, result: Callable[[bool], None], failed: Callable[[str], None]
-) -> None:
-    """Calls ``result`` each time a threshold is reached, and ``failed`` with the message of each failed try."""
+async def results(probe: Probe, container: Container, failed: Callable[[str], None]) -> AsyncIterator[bool]:
+    """Yields each time a threshold is reached, for ever; ``failed`` gets the message of each failed try."""
     await asyncio.sleep(probe.initial_delay_s)
     last: bool | None = None
     run = 0
@@ -80,7 +78,7 @@ async def keep_probing(
         run = run + 1 if ok is last else 1
         last = ok
         if run >= (probe.success_threshold if ok else probe.failure_threshold):
-            result(ok)
+            yield ok
         await asyncio.sleep(probe.period_s)
 
 
