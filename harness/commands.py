@@ -22,9 +22,13 @@ app = typer.Typer(
 )
 
 ExperimentArg = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (YAML or JSON).")]
-RunDirArg = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run, reports/<experiment>/<utc-start>.")]
+RunDirArg = Annotated[
+    Path, typer.Argument(metavar="DIR", help="The folder of a run, reports/<experiment>/<utc-start>.")
+]
 SeedOpt = Annotated[int, typer.Option(help="Fixes arrivals, token lengths and fault targets.", min=0)]
-TraceOpt = Annotated[Path | None, typer.Option(help="Replay rows of this trace (Azure LLM CSV) instead of the profile.")]
+TraceOpt = Annotated[
+    Path | None, typer.Option(help="Replay rows of this trace (Azure LLM CSV) instead of the profile.")
+]
 TraceStartOpt = Annotated[float, typer.Option(help="Where in the trace to begin, in trace seconds.", min=0)]
 TraceDurationOpt = Annotated[float | None, typer.Option(help="How much of the trace to replay, in trace seconds.")]
 SpeedOpt = Annotated[float, typer.Option(help="Trace seconds per clock second.")]
@@ -43,8 +47,8 @@ def run(
     plain: Annotated[bool, typer.Option("--plain", help="One line per change, also on a terminal.")] = False,
 ) -> ExitCode:
     """Run an experiment to a verdict and a report."""
-    from harness.run.running import run_experiment
     from harness.run.preparing import prepare
+    from harness.run.running import run_experiment
 
     prepared = prepare(experiment, seed=seed, target=target, cut=_cut(trace, trace_start, trace_duration, speed))
     return run_experiment(prepared, reports=reports, plain=plain, args=sys.argv)
@@ -75,7 +79,9 @@ def validate(experiment: ExperimentArg) -> ExitCode:
     from harness.run.preparing import prepare
 
     prepared = prepare(experiment, seed=1, target="embedded", cut=None)
-    typer.echo(f"{experiment}: valid ({prepared.plan.schedule.rows} requests, {len(prepared.experiment.actions)} actions)")
+    typer.echo(
+        f"{experiment}: valid ({prepared.plan.schedule.rows} requests, {len(prepared.experiment.actions)} actions)"
+    )
     return ExitCode.PASS
 
 

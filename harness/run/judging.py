@@ -52,7 +52,9 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
         sentence = finding.sentence + (f" [{finding.because}]" if finding.because else "")
         table.add_row(Text(finding.check), Text(status.value, style=COLOURS[status]), Text(sentence))
     console.print(table)
-    console.print(Text(f"verdict: {verdict.status.value}", style=f"bold {COLOURS[verdict.status]}"), Text(verdict.sentence))
+    console.print(
+        Text(f"verdict: {verdict.status.value}", style=f"bold {COLOURS[verdict.status]}"), Text(verdict.sentence)
+    )
 
 
 def _read_plan(path: Path) -> dict[str, object]:

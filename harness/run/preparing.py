@@ -9,8 +9,9 @@ from harness.errors import BadInput, Where
 from harness.faults.guards import check_guards
 from harness.plan.plan import Plan, plan_experiment
 from harness.plan.trace import TraceCut
-from harness.spec.experiment import Experiment, check_together, load_experiment
+from harness.spec.experiment import Experiment, load_experiment
 from harness.spec.loadprofile import LoadProfile, load_profile
+from harness.spec.together import check_together
 from harness.targets.embedded import planned_fleet, world_config
 from harness.targets.manifests import read_manifests
 
@@ -28,11 +29,13 @@ class Prepared:
 def prepare(path: Path, *, seed: int, target: str, cut: TraceCut | None) -> Prepared:
     """Reads and checks the experiment with all files it names, and plans it. Touches nothing; BadInput for any mistake."""
     if target not in TARGETS:
-        raise BadInput(f"there is no target {target!r}", where=Where("--target"), hint=f"there is: {', '.join(TARGETS)}")
+        raise BadInput(
+            f"there is no target {target!r}", where=Where("--target"), hint=f"there is: {', '.join(TARGETS)}"
+        )
     experiment = load_experiment(path)
-    profile = load_profile(experiment.profile_path)
+    profile = load_profile(experiment.load_file)
     check_together(experiment, profile)
     check_guards(experiment.actions, target)
-    read_manifests([*experiment.manifest_paths, *experiment.applied_manifest_paths])
-    fleet = planned_fleet(world_config(experiment.settings, seed))
+    read_manifests([*experiment.manifest_files, *experiment.action_manifests.values()])
+    fleet = planned_fleet(world_config(experiment, seed))
     return Prepared(experiment, profile, plan_experiment(experiment, profile, seed, fleet, cut), target)

@@ -30,9 +30,7 @@ def run_experiment(prepared: Prepared, *, reports: Path, plain: bool, args: Sequ
     plan.schedule.write(run_dir.schedule)
     command = repeat_command(args, plan.seed)
     typer.echo(f"{experiment.title}\nseed {plan.seed}, time_scale {plan.time_scale:g}, folder {run_dir.path}")
-    target = EmbeddedTarget(
-        experiment.settings, experiment.manifest_paths, plan.seed, run_dir.path, run_dir.log("world")
-    )
+    target = EmbeddedTarget(experiment, plan.seed, run_dir.path, run_dir.log("world"))
     with make_view(plain) as view:
         supervisor = Supervisor(
             experiment, prepared.profile, plan, target, run_dir, view, command=command, spec_path=spec_path
@@ -44,7 +42,7 @@ def run_experiment(prepared: Prepared, *, reports: Path, plain: bool, args: Sequ
         for line in progress.lines:
             typer.echo(f"    {line}")
     typer.echo(f"report: {run_dir.report}\nrepeat: {command}")
-    return verdict.exit_code
+    return ExitCode.HARNESS_ERROR if progress.ended == "error" else verdict.exit_code
 
 
 async def _supervise_and_judge(supervisor: Supervisor, run_dir: RunDir, view: View) -> tuple[Progress, Verdict]:

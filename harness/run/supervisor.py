@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from harness.clock import NS_PER_S, START_NS_ENV, RunClock, monotonic_ns
-from harness.errors import HarnessError, TargetError
+from harness.errors import HarnessError
 from harness.faults.heal import heal_all
 from harness.history.phases import compute_phases
 from harness.history.reader import read_faults
@@ -27,11 +27,11 @@ from harness.history.tables import FaultStage
 from harness.history.writer import HistoryWriter
 from harness.kube.http import HttpKube
 from harness.plan.plan import Plan
+from harness.run import load
 from harness.run.chaos.command import chaos_command, read_journal
 from harness.run.children import LAST_LINES, Child, spawn
 from harness.run.provenance import commit, versions
 from harness.run.record.recorder import Recorder
-from harness.run import load
 from harness.run.rundir import RunDir
 from harness.run.tail import LineTail, LoadTail
 from harness.run.view import Snapshot, View
@@ -178,7 +178,17 @@ class Supervisor:
             )
         )
         locustfile = str(Path(load.__file__).with_name("locustfile.py"))
-        argv = [sys.executable, "-m", "locust", "-f", locustfile, "--headless", "--only-summary", "--loglevel", "WARNING"]
+        argv = [
+            sys.executable,
+            "-m",
+            "locust",
+            "-f",
+            locustfile,
+            "--headless",
+            "--only-summary",
+            "--loglevel",
+            "WARNING",
+        ]
         env = self._env(connection) | {"GPU_HARNESS_LOAD": str(start_file.resolve())}
         self._load = await self._or_stop(spawn("load (Locust)", argv, env=env, log=self._dir.log("locust")))
         self._write_processes()
@@ -296,7 +306,9 @@ class Supervisor:
 
     async def _stop_children(self) -> None:
         """Load first, so that it writes its records; chaos gets exactly one SIGTERM and its rollbacks run."""
-        stopping = [c.stop(grace) for c, grace in ((self._load, LOAD_STOP_S), (self._chaos, CHAOS_STOP_S)) if c is not None]
+        stopping = [
+            c.stop(grace) for c, grace in ((self._load, LOAD_STOP_S), (self._chaos, CHAOS_STOP_S)) if c is not None
+        ]
         await asyncio.gather(*stopping)
         if self._progress.load_start_ns and not self._progress.load_end_ns:
             self._progress.load_end_ns = self._clock.now_ns()

@@ -61,7 +61,8 @@ class PlainView:
         news = [
             f"{f.name} {getattr(snapshot, f.name)}"
             for f in fields(Snapshot)
-            if f.name in ("phase", "replicas", "nodes", "gangs") and getattr(snapshot, f.name) != getattr(self._last, f.name)
+            if f.name in ("phase", "replicas", "nodes", "gangs")
+            and getattr(snapshot, f.name) != getattr(self._last, f.name)
         ]
         self._last = snapshot
         if news:

@@ -6,18 +6,18 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 
 import yaml
 
 from fakes.config import PlantedBug, PoolConfig, WorldConfig
 from fakes.nodes.labels import node_labels
-from harness.errors import TargetError
+from harness.errors import BadInput, TargetError, Where
 from harness.faults.pick import FleetNode
 from harness.kube.http import HttpKube
 from harness.run.children import Child, spawn
-from harness.spec.experiment import HarnessSettings
+from harness.spec.experiment import Experiment
 from harness.targets.base import Connection
 from harness.targets.manifests import apply, read_manifests, wait_until_available
 
@@ -27,9 +27,16 @@ STOP_GRACE_S = 3
 READY_FILE = "world-ready.json"
 
 
-def world_config(settings: HarnessSettings, seed: int) -> WorldConfig:
+def world_config(experiment: Experiment, seed: int) -> WorldConfig:
     """What the experiment's ``world`` block asks of the fakes."""
+    settings = experiment.settings
     world = settings.world
+    if world is None:
+        raise BadInput(
+            "the embedded target needs a `world`: which pools of nodes the cluster has",
+            where=Where(str(experiment.path), key="extensions.gpu-harness"),
+            hint="add world: {pools: [{name: spot, capacity_type: spot, gpus: 4, nodes: 1}]}",
+        )
     return WorldConfig(
         seed=seed,
         time_scale=settings.time_scale,
@@ -39,6 +46,12 @@ def world_config(settings: HarnessSettings, seed: int) -> WorldConfig:
         gateway_namespace=settings.workload.namespace,
         gateway_service=settings.workload.service,
     )
+
+
+def two_empty_nodes(seed: int) -> WorldConfig:
+    """The world of an ``up`` without an experiment, in real time."""
+    pools = tuple(PoolConfig(kind, kind, nodes=1, stock=4) for kind in ("spot", "on-demand"))
+    return WorldConfig(seed=seed, time_scale=1.0, pools=pools)
 
 
 def planned_fleet(config: WorldConfig) -> tuple[FleetNode, ...]:
@@ -64,7 +77,7 @@ def kubeconfig_text(api_url: str) -> str:
     )
 
 
-def connection_from(settings: HarnessSettings, folder: Path) -> Connection:
+def connection_from(config: WorldConfig, folder: Path) -> Connection:
     """The connection to a world that has written its ready file into ``folder``; writes the kubeconfig beside it."""
     urls = json.loads((folder / READY_FILE).read_text())
     kubeconfig = folder / "kubeconfig"
@@ -74,8 +87,8 @@ def connection_from(settings: HarnessSettings, folder: Path) -> Connection:
         kubeconfig=kubeconfig.resolve(),
         service_url=urls["gateway_url"],
         control_url=urls["control_url"],
-        namespace=settings.workload.namespace,
-        time_scale=settings.time_scale,
+        namespace=config.gateway_namespace,
+        time_scale=config.time_scale,
     )
 
 
@@ -93,10 +106,10 @@ class EmbeddedTarget:
         "the gateway", "the metrics pipeline",
     )  # fmt: skip
 
-    def __init__(self, settings: HarnessSettings, manifests: Sequence[Path], seed: int, folder: Path, log: Path) -> None:
-        self._settings = settings
-        self._objects = read_manifests(manifests)
-        self._config = world_config(settings, seed)
+    def __init__(self, experiment: Experiment, seed: int, folder: Path, log: Path) -> None:
+        self._workload = experiment.settings.workload
+        self._objects = read_manifests(experiment.manifest_files)
+        self._config = world_config(experiment, seed)
         self._folder = folder
         self.log = log
         self.child: Child | None = None
@@ -114,9 +127,7 @@ class EmbeddedTarget:
         async with HttpKube(connection.kubeconfig) as kube:
             await apply(kube, self._objects)
             await self._unless_died(
-                wait_until_available(
-                    kube, self._settings.workload.namespace, self._settings.workload.selector, AVAILABLE_TIMEOUT_S
-                )
+                wait_until_available(kube, self._workload.namespace, self._workload.selector, AVAILABLE_TIMEOUT_S)
             )
         return connection
 
@@ -136,9 +147,9 @@ class EmbeddedTarget:
                     await asyncio.sleep(0.02)
         if not ready.exists():
             raise self._not_up(self.died() or f"not ready after {START_TIMEOUT_S} s")
-        return connection_from(self._settings, self._folder)
+        return connection_from(self._config, self._folder)
 
-    async def _unless_died(self, waiting: asyncio.coroutines.Coroutine[object, object, None]) -> None:
+    async def _unless_died(self, waiting: Coroutine[None, None, None]) -> None:
         assert self.child is not None
         task, death = asyncio.create_task(waiting), asyncio.create_task(self.child.wait())
         try:
@@ -152,4 +163,6 @@ class EmbeddedTarget:
 
     def _not_up(self, why: str) -> TargetError:
         lines = self.child.last_lines() if self.child else []
-        return TargetError("\n    ".join([f"the embedded cluster did not come up: {why}", *lines]), hint=f"its log: {self.log}")
+        return TargetError(
+            "\n    ".join([f"the embedded cluster did not come up: {why}", *lines]), hint=f"its log: {self.log}"
+        )

@@ -9,17 +9,21 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import BadInput, TargetError, Where
 from harness.kube.http import HttpKube
-from harness.spec.experiment import HarnessSettings, load_experiment
+from harness.kube.port import Json, Resource
+from harness.spec.experiment import load_experiment
 from harness.targets.base import CONNECTION_FILE, Connection
 from harness.targets.embedded import (
     AVAILABLE_TIMEOUT_S,
+    READY_FILE,
     START_TIMEOUT_S,
+    WorldConfig,
     connection_from,
-    empty_settings,
+    two_empty_nodes,
     world_config,
 )
 from harness.targets.manifests import apply, read_manifests, wait_until_available
@@ -31,19 +35,21 @@ PROCESS_FILE = "process.json"
 def bring_up(experiment: Path | None, *, seed: int, ttl_s: float) -> Connection:
     """Starts the embedded cluster and applies the experiment's manifests. Refuses while one of ours is up here."""
     loaded = load_experiment(experiment) if experiment else None
-    settings = loaded.settings if loaded else empty_settings()
-    objects = read_manifests(loaded.manifest_paths) if loaded else []
+    config = world_config(loaded, seed) if loaded else two_empty_nodes(seed)
+    objects = read_manifests(loaded.manifest_files) if loaded else []
     if (pid := _our_process()) is not None:
         raise BadInput(f"a cluster is up already (process {pid})", where=Where(str(FOLDER)), hint="gpu-harness down")
     try:
         FOLDER.mkdir(exist_ok=True)
-        process = _start(settings, seed, ttl_s)
+        process = _start(config, ttl_s)
     except OSError as error:
-        raise BadInput(f"cannot write here: {error.strerror}", where=Where(str(FOLDER)), hint="change folder") from error
+        raise BadInput(
+            f"cannot write here: {error.strerror}", where=Where(str(FOLDER)), hint="change folder"
+        ) from error
     try:
         _await_ready(process)
-        connection = connection_from(settings, FOLDER)
-        asyncio.run(_apply(connection, objects, settings))
+        connection = connection_from(config, FOLDER)
+        asyncio.run(_apply(connection, objects, loaded.settings.workload.selector if loaded else ""))
     except BaseException:
         process.terminate()
         process.wait()
@@ -68,11 +74,11 @@ def take_down() -> str:
     return f"stopped the cluster (process {pid})"
 
 
-def _start(settings: HarnessSettings, seed: int, ttl_s: float) -> subprocess.Popen[bytes]:
-    (FOLDER / "world.json").write_text(world_config(settings, seed).to_json())
-    (FOLDER / "world-ready.json").unlink(missing_ok=True)
+def _start(config: WorldConfig, ttl_s: float) -> subprocess.Popen[bytes]:
+    (FOLDER / "world.json").write_text(config.to_json())
+    (FOLDER / READY_FILE).unlink(missing_ok=True)
     argv = [sys.executable, "-m", "fakes.world", "--config", str(FOLDER / "world.json")]
-    argv += ["--ready", str(FOLDER / "world-ready.json"), "--ttl-s", str(ttl_s)]
+    argv += ["--ready", str(FOLDER / READY_FILE), "--ttl-s", str(ttl_s)]
     with (FOLDER / "world.log").open("ab") as log:
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     (FOLDER / PROCESS_FILE).write_text(json.dumps({"pid": process.pid, "started": _start_ticks(process.pid)}))
@@ -81,19 +87,17 @@ def _start(settings: HarnessSettings, seed: int, ttl_s: float) -> subprocess.Pop
 
 def _await_ready(process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + START_TIMEOUT_S
-    while not (FOLDER / "world-ready.json").exists():
+    while not (FOLDER / READY_FILE).exists():
         if process.poll() is not None or time.monotonic() > deadline:
             raise TargetError("the embedded cluster did not come up", hint=f"its log: {FOLDER / 'world.log'}")
         time.sleep(0.05)
 
 
-async def _apply(connection: Connection, objects: list, settings: HarnessSettings) -> None:  # type: ignore[type-arg]
+async def _apply(connection: Connection, objects: Sequence[tuple[Resource, Json]], selector: str) -> None:
     async with HttpKube(connection.kubeconfig) as kube:
         await apply(kube, objects)
-        if objects:
-            await wait_until_available(
-                kube, settings.workload.namespace, settings.workload.selector, AVAILABLE_TIMEOUT_S
-            )
+        if selector:
+            await wait_until_available(kube, connection.namespace, selector, AVAILABLE_TIMEOUT_S)
 
 
 def _our_process() -> int | None:

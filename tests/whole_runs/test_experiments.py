@@ -1,0 +1,64 @@
+"""The shipped experiments, run for real once each: their status, and the check it comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from running import Ended, command, processes_naming
+
+DEMO = "experiments/spot-interruption-during-burst.yaml"
+
+
+def run(experiment: str, tmp_path: Path) -> Ended:
+    """One repeat is allowed where the machine stalled, and only there: nothing can be said of such a run."""
+    for attempt in (1, 2):
+        reports = tmp_path / f"reports-{attempt}"
+        ended = command("run", experiment, "--plain", "--reports", str(reports), reports=reports)
+        stalled = ended.finding("machine_did_not_stall")["status"] != "pass"
+        if not stalled:
+            break
+    return ended
+
+
+def expect_accounted(ended: Ended) -> None:
+    """planned = sum of outcomes, and ``check`` repeats the verdict byte for byte."""
+    assert ended.folder is not None
+    requests = pd.read_parquet(ended.folder / "history" / "requests.parquet")
+    schedule = pd.read_parquet(ended.folder / "schedule.parquet")
+    assert len(requests) == len(schedule)
+    assert requests["outcome"].notna().all()
+    before = (ended.folder / "verdict.json").read_bytes()
+    again = command("check", str(ended.folder))
+    assert (again.code, (ended.folder / "verdict.json").read_bytes()) == (ended.code, before)
+
+
+def test_the_demo_passes(tmp_path: Path) -> None:
+    ended = run(DEMO, tmp_path)
+    assert (ended.code, ended.verdict["status"]) == (0, "pass"), ended.out
+    assert ended.finding("pdb")["numbers"]["refused"] >= 1, ended.finding("pdb")
+    for check in ("slo", "scale_up", "graceful_drain", "pdb", "gang"):
+        assert ended.finding(check)["exercised"] >= 1
+    expect_accounted(ended)
+    assert ended.folder is not None
+    for name in ("report.html", "junit.xml", "summary.md", "chaos.json", "undo.jsonl", "plan.json"):
+        assert (ended.folder / name).stat().st_size > 0
+    assert processes_naming(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("experiment", "status", "code", "check"),
+    [
+        ("experiments/negative/server-aborts-on-sigterm.yaml", "fail", 1, "graceful_drain"),
+        ("experiments/negative/fault-hits-nothing.yaml", "unknown", 2, "graceful_drain"),
+        ("experiments/negative/load-not-offered.yaml", "unknown", 2, "load_offered"),
+    ],
+)
+def test_a_negative_experiment_ends_as_it_must(
+    experiment: str, status: str, code: int, check: str, tmp_path: Path
+) -> None:
+    ended = run(experiment, tmp_path)
+    assert (ended.verdict["status"], ended.code) == (status, code), ended.out
+    assert ended.finding(check)["judged"] == status, ended.out
+    expect_accounted(ended)

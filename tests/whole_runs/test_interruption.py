@@ -1,0 +1,108 @@
+"""Ctrl-C or SIGTERM at any moment: the fault heals, the history is kept, the answer is unknown, nothing is left running."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+from running import Ended, finish, processes_naming, start
+
+SHORT = Path(__file__).parent / "short" / "experiment.yaml"
+RUN_S = 14.0
+"""About how long a short run takes here; a moment that falls behind its end still asserts what holds then."""
+MOMENTS = [(n, Random(f"moment-{n}").uniform(0.2, RUN_S)) for n in range(10)]
+
+
+def healed(folder: Path) -> bool:
+    """Every planned change of the journal is undone."""
+    planned, undone = set(), set()
+    journal = folder / "undo.jsonl"
+    for line in journal.read_text().splitlines() if journal.exists() else []:
+        entry = json.loads(line)
+        (planned if entry["op"] == "planned" else undone).add(entry["seq"])
+    return planned <= undone
+
+
+def interrupt(after_s: float, number: signal.Signals, reports: Path) -> Ended:
+    """``after_s`` only chooses the moment; nothing asserted below depends on where in the run it falls."""
+    process = start("run", str(SHORT), "--plain", "--reports", str(reports))
+    until = time.monotonic() + after_s
+    lines: list[str] = []
+    assert process.stdout is not None
+    while time.monotonic() < until and process.poll() is None:
+        readable, _, _ = select.select([process.stdout], [], [], 0.02)
+        if readable:
+            lines.append(os.read(process.stdout.fileno(), 65536).decode())
+    process.send_signal(number)
+    ended = finish(process, reports)
+    return Ended(ended.code, "".join(lines) + ended.out, ended.folder)
+
+
+@pytest.mark.parametrize(("moment", "after_s"), MOMENTS)
+def test_a_run_interrupted_at_any_moment_ends_unknown_healed_and_alone(
+    moment: int, after_s: float, tmp_path: Path
+) -> None:
+    number = signal.SIGINT if moment % 2 else signal.SIGTERM
+    ended = interrupt(after_s, number, tmp_path / "reports")
+    assert processes_naming(str(tmp_path)) == []
+    if "verdict:" in ended.out and "interrupted" not in ended.out:
+        assert ended.code in (0, 1, 2)  # it had ended by itself before
+        return
+    assert ended.code == 2, ended.out
+    if ended.folder is not None and (ended.folder / "verdict.json").exists():
+        assert ended.verdict["status"] == "unknown"
+        assert healed(ended.folder)
+        assert (ended.folder / "history" / "run.json").exists()
+
+
+@pytest.mark.parametrize("victim", ["locust", "chaos run", "fakes.world"])
+def test_a_child_that_dies_ends_the_run_as_unknown_with_its_last_lines(victim: str, tmp_path: Path) -> None:
+    reports = tmp_path / "reports"
+    process = start("run", str(SHORT), "--plain", "--reports", str(reports))
+    pid = None
+    deadline = time.monotonic() + 60
+    while pid is None and time.monotonic() < deadline:
+        select.select([], [], [], 0.05)
+        pid = _child(victim, str(tmp_path)) if _load_runs(reports) else None
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    killed_at = time.monotonic()
+    ended = finish(process, reports)
+    took_s = time.monotonic() - killed_at
+    assert ended.code == 2, ended.out
+    assert "killed by SIGKILL" in ended.out
+    assert ended.verdict["status"] == "unknown"
+    assert processes_naming(str(tmp_path)) == []
+    assert took_s < 60  # a bound far from any time-out of the run; it takes seconds
+
+
+def test_children_stop_when_the_supervisor_is_killed(tmp_path: Path) -> None:
+    reports = tmp_path / "reports"
+    process = start("run", str(SHORT), "--plain", "--reports", str(reports))
+    deadline = time.monotonic() + 60
+    while _child("chaos run", str(tmp_path)) is None and time.monotonic() < deadline:
+        select.select([], [], [], 0.05)
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 30
+    while (left := processes_naming(str(tmp_path))) and time.monotonic() < deadline:
+        select.select([], [], [], 0.1)
+    assert left == []
+
+
+def _load_runs(reports: Path) -> bool:
+    return any(reports.glob("*/*/load/go"))
+
+
+def _child(words: str, folder: str) -> int | None:
+    for line in processes_naming(folder):
+        pid, _, argv = line.partition(": ")
+        if words in argv and "harness.cli" not in argv:
+            return int(pid)
+    return None
