@@ -1,0 +1,95 @@
+"""Native gangs: the pods of a PodGroup are placed together, at least ``minCount`` of them, or none. Pure.
+
+A gang that cannot be placed holds nothing: every trial placement is taken back before the next pod is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fakes.controllers.objects import condition_status, with_condition
+from fakes.controllers.placement import Cluster, Refusal, explain
+from harness.kube.port import Json
+
+CONDITION = "PodGroupInitiallyScheduled"
+
+
+@dataclass(frozen=True, slots=True)
+class GangPlan:
+    """``placed`` are pods with their nodes, in the order to bind; ``refused`` pods with the sentence for each."""
+
+    placed: tuple[tuple[Json, str], ...] = ()
+    refused: tuple[tuple[Json, str], ...] = ()
+    message: str = ""
+    """Why the group as a whole waits; empty when it is placed."""
+
+
+@dataclass(slots=True)
+class _Trial:
+    placed: list[tuple[Json, str]] = field(default_factory=list)
+    refused: list[tuple[Json, Mapping[str, Refusal]]] = field(default_factory=list)
+
+
+def group_name(pod: Json) -> str | None:
+    name = (pod["spec"].get("schedulingGroup") or {}).get("podGroupName")
+    return str(name) if name else None
+
+
+def min_count(group: Json) -> int:
+    """A group without a gang policy (``basic``) asks for no more than one."""
+    gang = ((group.get("spec") or {}).get("schedulingPolicy") or {}).get("gang") or {}
+    return int(gang.get("minCount") or 1)
+
+
+def waiting_message(name: str, group: Json | None, members: int) -> str | None:
+    """Why the gang is not even tried: no PodGroup yet, or too few pods for it (bound ones included)."""
+    if group is None:
+        return f"waiting for pod's pod group {name!r} to appear in scheduling queue".replace(
+            "'" + name + "'", f'"{name}"'
+        )
+    if members < min_count(group):
+        return "waiting for minCount pods from a gang to appear in scheduling queue"
+    return None
+
+
+def plan_gang(cluster: Cluster, group: Json, pending: Sequence[Json], bound: int) -> GangPlan:
+    """Tries ``pending`` one after the other on ``cluster``; on success their placements stay in it.
+
+    ``bound`` are members that have a node and are not on their way out. With ``bound`` at or above the minimum every
+    further member stands for itself.
+    """
+    needed = min_count(group)
+    trial = _Trial()
+    for index, pod in enumerate(pending):
+        choice = cluster.choose(pod)
+        if isinstance(choice, str):
+            cluster.place(pod, choice)
+            trial.placed.append((pod, choice))
+        else:
+            trial.refused.append((pod, choice))
+        scheduled, remaining = bound + len(trial.placed), len(pending) - index - 1
+        if scheduled + remaining < needed:
+            for placed, node in trial.placed:
+                cluster.take_back(placed, node)
+            return _not_placed(pending, trial, needed, scheduled, remaining)
+    return GangPlan(tuple(trial.placed), tuple((pod, explain(refusals)) for pod, refusals in trial.refused))
+
+
+def _not_placed(pending: Sequence[Json], trial: _Trial, needed: int, scheduled: int, remaining: int) -> GangPlan:
+    message = f"minCount ({needed}) cannot be satisfied: {scheduled} scheduled, {remaining} remaining"
+    own = {id(pod): explain(refusals) for pod, refusals in trial.refused}
+    return GangPlan((), tuple((pod, own.get(id(pod), message)) for pod in pending), message)
+
+
+def group_status(group: Json, plan: GangPlan, stamp: str) -> Json | None:
+    """The PodGroup's next status, or None when it stays. True is for ever, even when members are lost."""
+    if condition_status(group, CONDITION) == "True":
+        return None
+    condition: Json = {"type": CONDITION, "status": "True", "reason": "Scheduled", "message": plan.message}
+    if plan.message:
+        condition |= {"status": "False", "reason": "Unschedulable"}
+    condition["observedGeneration"] = int(group["metadata"].get("generation") or 1)
+    old = group.get("status") or {}
+    new = {**old, "conditions": with_condition(old.get("conditions"), condition, stamp)}
+    return None if new == old else new

@@ -1,0 +1,208 @@
+"""Where a pod fits: the scheduler's filters, its scores, and how it words a refusal. Pure but for ``Cluster.place``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fakes.controllers.objects import controller_of, is_terminal, is_terminating, name_of, node_of, uid_of
+from fakes.controllers.resources import CPU, MEMORY, PODS, amounts, requested
+from harness.kube.port import Json
+
+UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
+
+NO_MATCH = "node(s) didn't match Pod's node affinity/selector"
+UNTOLERATED = "node(s) had untolerated taint(s)"
+CORDONED = "node(s) were unschedulable"
+TOO_MANY_PODS = "Too many pods"
+
+# A pod that asks for nothing still weighs something when nodes are compared (Kubernetes' own figures).
+UNASKED = {CPU: 100, MEMORY: 200 * 1024 * 1024}
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why one node does not take the pod; ``final`` when no eviction could change that."""
+
+    reasons: tuple[str, ...]
+    final: bool
+
+
+@dataclass(slots=True)
+class NodeRoom:
+    """A node and what its pods hold."""
+
+    node: Json
+    total: dict[str, int]
+    used: Counter[str] = field(default_factory=Counter)
+    weight: Counter[str] = field(default_factory=Counter)  # used, with UNASKED filled in
+    owners: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, node: Json) -> NodeRoom:
+        return cls(node, amounts((node.get("status") or {}).get("allocatable")))
+
+    @property
+    def name(self) -> str:
+        return name_of(self.node)
+
+    def hold(self, pod: Json, times: int = 1) -> None:
+        """``times=-1`` gives it back."""
+        asked = requested(pod)
+        for counter, values in ((self.used, asked), (self.weight, UNASKED | asked)):
+            for resource, amount in values.items():
+                counter[resource] += amount * times
+        self.used[PODS] += times
+        self.owners[_owner_uid(pod)] += times
+
+
+class Cluster:
+    """Nodes with their free room; placements can be tried and taken back."""
+
+    def __init__(self, nodes: Iterable[Json], pods: Iterable[Json]) -> None:
+        self.rooms = {name_of(n): NodeRoom.of(n) for n in sorted(nodes, key=name_of) if not is_terminating(n)}
+        for pod in pods:
+            room = self.rooms.get(node_of(pod))
+            if room is not None and holds_room(pod):
+                room.hold(pod)
+
+    def place(self, pod: Json, node: str) -> None:
+        self.rooms[node].hold(pod)
+
+    def take_back(self, pod: Json, node: str) -> None:
+        self.rooms[node].hold(pod, -1)
+
+    def choose(self, pod: Json) -> str | dict[str, Refusal]:
+        """The name of the best node, or every node's refusal."""
+        refusals = {name: refusal for name, room in self.rooms.items() if (refusal := refuse(pod, room)) is not None}
+        fitting = [room for name, room in self.rooms.items() if name not in refusals]
+        if not fitting:
+            return refusals
+        return min(fitting, key=lambda room: _rank(pod, room)).name
+
+
+def holds_room(pod: Json) -> bool:
+    """A pod that is terminating holds its devices until its object is gone, even when its containers have ended."""
+    return is_terminating(pod) or not is_terminal(pod)
+
+
+def refuse(pod: Json, room: NodeRoom) -> Refusal | None:
+    """The first filter that says no, in Kubernetes' order."""
+    node, spec = room.node, pod["spec"]
+    tolerations = spec.get("tolerations") or []
+    if node.get("spec", {}).get("unschedulable") and not tolerated(
+        {"key": UNSCHEDULABLE_TAINT, "effect": "NoSchedule"}, tolerations
+    ):
+        return Refusal((CORDONED,), True)
+    taints = node.get("spec", {}).get("taints") or []
+    if any(t.get("effect") in ("NoSchedule", "NoExecute") and not tolerated(t, tolerations) for t in taints):
+        return Refusal((UNTOLERATED,), True)
+    if not matches_node(spec, node):
+        return Refusal((NO_MATCH,), True)
+    return _refuse_resources(pod, room)
+
+
+def _refuse_resources(pod: Json, room: NodeRoom) -> Refusal | None:
+    reasons: list[str] = []
+    final = False
+    if PODS in room.total and room.used[PODS] + 1 > room.total[PODS]:
+        reasons.append(TOO_MANY_PODS)
+    for resource, amount in sorted(requested(pod).items()):
+        total = room.total.get(resource, 0)
+        if amount > 0 and room.used[resource] + amount > total:
+            reasons.append(f"Insufficient {resource}")
+            final = final or amount > total
+    return Refusal(tuple(reasons), final) if reasons else None
+
+
+def tolerated(taint: Json, tolerations: Iterable[Json]) -> bool:
+    return any(_tolerates(t, taint) for t in tolerations)
+
+
+def _tolerates(toleration: Json, taint: Json) -> bool:
+    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
+        return False
+    if toleration.get("key") and toleration["key"] != taint["key"]:
+        return False
+    if toleration.get("operator", "Equal") == "Exists":
+        return True
+    return bool(toleration.get("key")) and (toleration.get("value") or "") == (taint.get("value") or "")
+
+
+def matches_node(spec: Json, node: Json) -> bool:
+    """nodeSelector and the required node affinity: all of the first, any term of the second."""
+    labels = node["metadata"].get("labels") or {}
+    if any(labels.get(k) != v for k, v in (spec.get("nodeSelector") or {}).items()):
+        return False
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    needed = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if needed is None:
+        return True
+    return any(_matches_term(term, node) for term in needed.get("nodeSelectorTerms") or [])
+
+
+def _matches_term(term: Json, node: Json) -> bool:
+    expressions, fields = term.get("matchExpressions") or [], term.get("matchFields") or []
+    if not expressions and not fields:
+        return False  # an empty term matches nothing
+    labels = node["metadata"].get("labels") or {}
+    names = {"metadata.name": name_of(node)}
+    return all(_matches(e, labels) for e in expressions) and all(_matches(e, names) for e in fields)
+
+
+def _matches(expression: Json, labels: Mapping[str, str]) -> bool:
+    value, values = labels.get(expression["key"]), expression.get("values") or []
+    match expression["operator"]:
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt":
+            return value is not None and value.lstrip("-").isdigit() and int(value) > int(values[0])
+        case "Lt":
+            return value is not None and value.lstrip("-").isdigit() and int(value) < int(values[0])
+    return False
+
+
+def _rank(pod: Json, room: NodeRoom) -> tuple[float, int, str]:
+    """Smallest wins: the fullest resource mix loses, then many siblings lose, then the name decides."""
+    asked = UNASKED | requested(pod)
+    shares = [
+        min(1.0, (room.weight[resource] + amount) / room.total[resource])
+        for resource, amount in asked.items()
+        if room.total.get(resource)
+    ]
+    fullness = sum(shares) / len(shares) if shares else 0.0
+    unwanted = sum(
+        1
+        for taint in room.node.get("spec", {}).get("taints") or []
+        if taint.get("effect") == "PreferNoSchedule" and not tolerated(taint, pod["spec"].get("tolerations") or [])
+    )
+    return round(fullness + unwanted, 9), room.owners[_owner_uid(pod)], room.name
+
+
+def _owner_uid(pod: Json) -> str:
+    return str((controller_of(pod) or {}).get("uid") or uid_of(pod))
+
+
+def explain(refusals: Mapping[str, Refusal]) -> str:
+    """Kubernetes' sentence for a pod that fits nowhere."""
+    if not refusals:
+        return "no nodes available to schedule pods"
+    total = len(refusals)
+    reasons = _histogram([reason for refusal in refusals.values() for reason in refusal.reasons])
+    hopeless = [
+        "Preemption is not helpful for scheduling" if r.final else "No preemption victims found for incoming pod"
+        for r in refusals.values()
+    ]
+    head = f"0/{total} nodes are available:"
+    return f"{head} {reasons}. preemption: {head} {_histogram(hopeless)}."
+
+
+def _histogram(reasons: Sequence[str]) -> str:
+    return ", ".join(sorted(f"{count} {reason}" for reason, count in Counter(reasons).items()))

@@ -1,0 +1,210 @@
+"""Keeps as many active pods of each ReplicaSet as it asks for."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from random import Random
+
+from fakes.clock import WallClock
+from fakes.controllers.controller import Reconciler, run_controller
+from fakes.controllers.events import EventRecorder
+from fakes.controllers.informer import Informer, Key, key_of
+from fakes.controllers.names import suffix
+from fakes.controllers.objects import (
+    controller_of,
+    controller_reference,
+    generation_of,
+    is_active,
+    is_controlled_by,
+    is_ready,
+    is_terminal,
+    is_terminating,
+    merged,
+    name_of,
+    namespace_of,
+    uid_of,
+    with_condition,
+)
+from fakes.controllers.replicas import available_in_s, pod_from_template, pods_to_delete
+from fakes.kube.selectors import match_label_selector
+from fakes.timing import Timing
+from harness.kube.port import POD, REPLICA_SET, AlreadyExists, ApiError, EventType, Json, Kube, NotFound
+
+EXPECTATION_S = 300.0
+"""After so long (loop time) a write that was never seen in the cache is taken for lost."""
+
+
+@dataclass(slots=True)
+class _Expected:
+    """Writes of ours that the pod cache does not show yet. Without them a lagging cache makes pods twice."""
+
+    since_s: float
+    created: set[Key] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)  # uids
+
+
+class ReplicaSetController:
+    def __init__(self, kube: Kube, wall: WallClock, rng: Random, timing: Timing | None = None) -> None:
+        self._kube = kube
+        self._wall = wall
+        self._rng = rng
+        self._timing = timing or Timing()
+        self._events = EventRecorder(kube, wall, "replicaset-controller")
+        self._sets = Informer(kube, REPLICA_SET)
+        self._pods = Informer(kube, POD)
+        self._loop: Reconciler[Key] = Reconciler(self._sync)
+        self._expected: dict[str, _Expected] = {}  # by uid of the ReplicaSet
+        self._sets.on_change(self._set_changed)
+        self._pods.on_change(self._pod_changed)
+
+    async def run(self) -> None:
+        await run_controller((self._sets, self._pods), self._loop.run)
+
+    def _set_changed(self, type: EventType, new: Json, old: Json | None) -> None:
+        if type is EventType.DELETED:
+            self._expected.pop(uid_of(new), None)
+        self._loop.queue.add(key_of(new))
+
+    def _pod_changed(self, type: EventType, new: Json, old: Json | None) -> None:
+        for pod in (new, old):
+            owner = controller_of(pod) if pod is not None else None
+            if owner is not None and owner["kind"] == REPLICA_SET.kind:
+                self._observe(owner["uid"], type, new)
+                self._loop.queue.add((namespace_of(new), owner["name"]))
+        if controller_of(new) is None and not is_terminating(new):
+            for owner_set in self._sets.values():
+                if _selects(owner_set, new):
+                    self._loop.queue.add(key_of(owner_set))
+
+    def _observe(self, owner_uid: str, type: EventType, pod: Json) -> None:
+        expected = self._expected.get(owner_uid)
+        if expected is None:
+            return
+        expected.created.discard(key_of(pod))
+        if type is EventType.DELETED or is_terminating(pod):
+            expected.deleted.discard(uid_of(pod))
+
+    async def _sync(self, key: Key) -> None:
+        owner = self._sets.objects.get(key)
+        if owner is None:
+            return
+        await self._adopt(owner)
+        pods = [p for p in self._pods.objects.values() if is_controlled_by(p, owner)]
+        problem: ApiError | ConnectionError | None = None
+        if self._settled(owner) and not is_terminating(owner):
+            try:
+                await self._manage(owner, [p for p in pods if is_active(p)])
+            except (ApiError, ConnectionError) as error:
+                problem = error
+        await self._write_status(owner, pods, problem)
+        if problem is not None:
+            raise problem
+
+    def _settled(self, owner: Json) -> bool:
+        """Whether the cache shows all our own writes."""
+        expected = self._expected.get(uid_of(owner))
+        if expected is None or not (expected.created or expected.deleted):
+            return True
+        left_s = expected.since_s + EXPECTATION_S - asyncio.get_running_loop().time()
+        if left_s <= 0:
+            del self._expected[uid_of(owner)]
+            return True
+        self._loop.queue.add_after(key_of(owner), left_s)
+        return False
+
+    async def _adopt(self, owner: Json) -> None:
+        """Takes over pods that match the selector and belong to nobody."""
+        if is_terminating(owner):
+            return
+        for pod in self._pods.values():
+            if controller_of(pod) is None and is_active(pod) and _selects(owner, pod):
+                references = [*(pod["metadata"].get("ownerReferences") or []), controller_reference(REPLICA_SET, owner)]
+                metadata = {"ownerReferences": references, "resourceVersion": pod["metadata"]["resourceVersion"]}
+                await self._kube.patch(POD, name_of(pod), {"metadata": metadata}, namespace_of(pod))
+
+    async def _manage(self, owner: Json, active: list[Json]) -> None:
+        missing = int(owner["spec"].get("replicas", 1)) - len(active)
+        if missing == 0:
+            return
+        expected = _Expected(asyncio.get_running_loop().time())
+        self._expected[uid_of(owner)] = expected
+        if missing > 0:
+            for _ in range(missing):
+                await self._create_pod(owner, expected)
+            return
+        for pod in pods_to_delete(active, -missing, self._related(owner)):
+            await self._delete_pod(owner, pod, expected)
+
+    async def _create_pod(self, owner: Json, expected: _Expected) -> None:
+        namespace = namespace_of(owner)
+        name = f"{name_of(owner)}-{suffix(self._rng)}"
+        pod = pod_from_template(owner, controller_reference(REPLICA_SET, owner), name)
+        expected.created.add((namespace, name))
+        try:
+            await self._kube.create(POD, pod, namespace)
+        except (ApiError, ConnectionError) as error:
+            expected.created.discard((namespace, name))
+            if not isinstance(error, AlreadyExists):
+                await self._events.warning(REPLICA_SET, owner, "FailedCreate", f"Error creating: {error}")
+            raise
+        await self._events.normal(REPLICA_SET, owner, "SuccessfulCreate", f"Created pod: {name}")
+
+    async def _delete_pod(self, owner: Json, pod: Json, expected: _Expected) -> None:
+        expected.deleted.add(uid_of(pod))
+        try:
+            await self._kube.delete(POD, name_of(pod), namespace_of(pod), uid=uid_of(pod))
+        except NotFound:
+            expected.deleted.discard(uid_of(pod))
+        except (ApiError, ConnectionError):
+            expected.deleted.discard(uid_of(pod))
+            raise
+        else:
+            await self._events.normal(REPLICA_SET, owner, "SuccessfulDelete", f"Deleted pod: {name_of(pod)}")
+
+    def _related(self, owner: Json) -> list[Json]:
+        """Active pods of all ReplicaSets that share this one's owner (a rollout has several)."""
+        top = controller_of(owner)
+        family = [s for s in self._sets.objects.values() if top and (controller_of(s) or {}).get("uid") == top["uid"]]
+        uids = {uid_of(s) for s in family} | {uid_of(owner)}
+        return [p for p in self._pods.objects.values() if is_active(p) and (controller_of(p) or {}).get("uid") in uids]
+
+    async def _write_status(self, owner: Json, pods: list[Json], problem: Exception | None) -> None:
+        active = [p for p in pods if is_active(p)]
+        min_ready_s = self._timing.clock_s(float(owner["spec"].get("minReadySeconds") or 0))
+        waits = [available_in_s(p, min_ready_s, self._wall.now()) for p in active]
+        template_labels = ((owner["spec"]["template"].get("metadata") or {}).get("labels") or {}).items()
+        old = owner.get("status") or {}
+        status: Json = {
+            **{k: v for k, v in old.items() if k == "conditions"},
+            "replicas": len(active),
+            "fullyLabeledReplicas": sum(template_labels <= _labels(p).items() for p in active),
+            "readyReplicas": sum(is_ready(p) for p in active),
+            "availableReplicas": sum(w == 0.0 for w in waits),
+            "terminatingReplicas": sum(is_terminating(p) and not is_terminal(p) for p in pods),
+            "observedGeneration": generation_of(owner),
+        }
+        self._note_failure(status, problem)
+        if status != old:
+            await self._kube.update(REPLICA_SET, merged(owner, status=status), subresource="status")
+        later = [w for w in waits if w]
+        if later:
+            self._loop.queue.add_after(key_of(owner), min(later))
+
+    def _note_failure(self, status: Json, problem: Exception | None) -> None:
+        if problem is None:
+            if kept := [c for c in status.pop("conditions", []) if c["type"] != "ReplicaFailure"]:
+                status["conditions"] = kept
+            return
+        condition = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": str(problem)}
+        status["conditions"] = with_condition(status.get("conditions"), condition, self._wall.stamp())
+
+
+def _selects(owner: Json, pod: Json) -> bool:
+    return namespace_of(owner) == namespace_of(pod) and match_label_selector(
+        owner["spec"].get("selector"), _labels(pod)
+    )
+
+
+def _labels(pod: Json) -> dict[str, str]:
+    return pod["metadata"].get("labels") or {}

@@ -1,0 +1,181 @@
+"""Decisions of a Deployment: how many pods each of its ReplicaSets should have next. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fakes.controllers.names import stable_hash
+from fakes.controllers.objects import name_of, with_condition
+from fakes.controllers.quantity import scaled_value
+from harness.kube.port import Json
+
+HASH_LABEL = "pod-template-hash"
+REVISION = "deployment.kubernetes.io/revision"
+DESIRED = "deployment.kubernetes.io/desired-replicas"
+MAX_REPLICAS = "deployment.kubernetes.io/max-replicas"
+
+
+@dataclass(frozen=True, slots=True)
+class SetState:
+    """A ReplicaSet as the rollout sees it."""
+
+    name: str
+    wanted: int
+    replicas: int
+    available: int
+    age_rank: tuple[str, str] = ("", "")  # older sorts first
+
+    @classmethod
+    def of(cls, owned: Json) -> SetState:
+        status = owned.get("status") or {}
+        meta = owned["metadata"]
+        return cls(
+            name_of(owned),
+            wanted_replicas(owned),
+            int(status.get("replicas") or 0),
+            int(status.get("availableReplicas") or 0),
+            (str(meta.get("creationTimestamp", "")), name_of(owned)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How far a rolling update may go above and below the wanted number."""
+
+    surge: int
+    unavailable: int
+
+
+def wanted_replicas(obj: Json) -> int:
+    value = obj["spec"].get("replicas")
+    return 1 if value is None else int(value)
+
+
+def template_hash(deployment: Json) -> str:
+    return stable_hash(deployment["spec"]["template"])
+
+
+def is_rolling(deployment: Json) -> bool:
+    return bool((deployment["spec"].get("strategy") or {}).get("type", "RollingUpdate") == "RollingUpdate")
+
+
+def room_of(deployment: Json) -> Room:
+    """Surge rounds up, unavailable rounds down; both zero would never move, so one may be missing then."""
+    if not is_rolling(deployment):
+        return Room(0, 0)
+    rolling: dict[str, Any] = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
+    wanted = wanted_replicas(deployment)
+    surge = scaled_value(rolling.get("maxSurge", "25%"), wanted, round_up=True)
+    unavailable = min(scaled_value(rolling.get("maxUnavailable", "25%"), wanted, round_up=False), wanted)
+    return Room(surge, 1 if surge == 0 and unavailable == 0 else unavailable)
+
+
+def new_set_size(wanted: int, new: SetState, old: Sequence[SetState], room: Room, rolling: bool) -> int:
+    """Next size of the ReplicaSet of the current template."""
+    if not rolling or new.wanted >= wanted:
+        return wanted
+    total = new.wanted + sum(s.wanted for s in old)
+    free = wanted + room.surge - total
+    return new.wanted + max(0, min(free, wanted - new.wanted))
+
+
+def old_set_sizes(wanted: int, new: SetState, old: Sequence[SetState], room: Room) -> dict[str, int]:
+    """Next sizes of the ReplicaSets of former templates: first their unhealthy pods go, then healthy ones as far as
+    enough stay available."""
+    sizes = {s.name: s.wanted for s in old}
+    if not sum(sizes.values()):
+        return sizes
+    least_available = wanted - room.unavailable
+    may_go = sum(sizes.values()) + new.wanted - least_available - max(0, new.wanted - new.available)
+    if may_go <= 0:
+        return sizes
+    oldest_first = sorted(old, key=lambda s: s.age_rank)
+    for state in oldest_first:
+        unhealthy = min(may_go, max(0, state.wanted - state.available))
+        sizes[state.name] -= unhealthy
+        may_go -= unhealthy
+    healthy_may_go = new.available + sum(s.available for s in old) - least_available
+    for state in oldest_first:
+        going = max(0, min(healthy_may_go, sizes[state.name]))
+        sizes[state.name] -= going
+        healthy_may_go -= going
+    return sizes
+
+
+def proportional_sizes(states: Sequence[SetState], limit: int, former_limit: int) -> dict[str, int]:
+    """A Deployment scaled in the middle of a rollout: the difference is shared out by size, the largest first."""
+    change = limit - sum(s.wanted for s in states)
+    sizes = {s.name: s.wanted for s in states}
+    if change == 0 or not states:
+        return sizes
+    left = change
+    by_size = sorted(states, key=lambda s: (-s.wanted if change > 0 else s.wanted, s.age_rank))
+    for state in by_size:
+        share = _share(state.wanted, limit, former_limit or sum(s.wanted for s in states))
+        share = max(0, min(share, left)) if change > 0 else min(0, max(share, left))
+        sizes[state.name] = max(0, state.wanted + share)
+        left -= share
+    first = by_size[0].name
+    sizes[first] = max(0, sizes[first] + left)  # what rounding left over
+    return sizes
+
+
+def _share(wanted: int, limit: int, former_limit: int) -> int:
+    if former_limit <= 0:
+        return 0
+    exact = wanted * limit / former_limit - wanted
+    return math.floor(abs(exact) + 0.5) * (1 if exact >= 0 else -1)
+
+
+def status_counts(deployment: Json, new: Json | None, owned: Sequence[Json]) -> Json:
+    statuses = [s.get("status") or {} for s in owned]
+    available = sum(int(s.get("availableReplicas") or 0) for s in statuses)
+    total = sum(int(s.get("replicas") or 0) for s in statuses)
+    return {
+        "observedGeneration": int(deployment["metadata"].get("generation") or 0),
+        "replicas": total,
+        "updatedReplicas": int(((new or {}).get("status") or {}).get("replicas") or 0),
+        "readyReplicas": sum(int(s.get("readyReplicas") or 0) for s in statuses),
+        "availableReplicas": available,
+        "unavailableReplicas": max(0, sum(wanted_replicas(s) for s in owned) - available),
+        "terminatingReplicas": sum(int(s.get("terminatingReplicas") or 0) for s in statuses),
+    }
+
+
+def is_complete(deployment: Json, counts: Json) -> bool:
+    wanted = wanted_replicas(deployment)
+    return bool(counts["updatedReplicas"] == counts["replicas"] == counts["availableReplicas"] == wanted)
+
+
+def has_moved(old: Json, new: Json) -> bool:
+    """Whether a rollout came closer to its end between two statuses."""
+    old_former = int(old.get("replicas") or 0) - int(old.get("updatedReplicas") or 0)
+    return bool(
+        new["updatedReplicas"] > int(old.get("updatedReplicas") or 0)
+        or new["replicas"] - new["updatedReplicas"] < old_former
+        or new["readyReplicas"] > int(old.get("readyReplicas") or 0)
+        or new["availableReplicas"] > int(old.get("availableReplicas") or 0)
+    )
+
+
+def available_condition(deployment: Json, counts: Json, conditions: Sequence[Json], stamp: str) -> list[Json]:
+    if counts["availableReplicas"] >= wanted_replicas(deployment) - room_of(deployment).unavailable:
+        status, reason, message = "True", "MinimumReplicasAvailable", "Deployment has minimum availability."
+    else:
+        status, reason = "False", "MinimumReplicasUnavailable"
+        message = "Deployment does not have minimum availability."
+    return set_condition(conditions, "Available", status, reason, message, stamp)
+
+
+def set_condition(
+    conditions: Sequence[Json], type: str, status: str, reason: str, message: str, stamp: str, *, touch: bool = False
+) -> list[Json]:
+    """``lastUpdateTime`` moves with every change of content, and with ``touch`` even without one."""
+    new = {"type": type, "status": status, "reason": reason, "message": message}
+    old = next((c for c in conditions if c["type"] == type), None)
+    same = old is not None and all(old.get(k) == v for k, v in new.items()) and not touch
+    updated = old["lastUpdateTime"] if old is not None and same and "lastUpdateTime" in old else stamp
+    return with_condition(conditions, {**new, "lastUpdateTime": updated}, stamp)

@@ -1,0 +1,255 @@
+"""Binds pods to nodes: highest priority first, then the oldest; members of a gang together or not at all.
+
+There is no preemption: a pod that fits nowhere waits until something that could help it changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from fakes.clock import WallClock
+from fakes.config import PlantedBug
+from fakes.controllers.controller import retry_delay_s, run_controller
+from fakes.controllers.events import EventRecorder
+from fakes.controllers.gang import GangPlan, group_name, group_status, plan_gang, waiting_message
+from fakes.controllers.informer import Informer, Key, key_of
+from fakes.controllers.objects import (
+    is_active,
+    is_terminal,
+    is_terminating,
+    merged,
+    name_of,
+    namespace_of,
+    node_of,
+    uid_of,
+    with_condition,
+)
+from fakes.controllers.placement import Cluster, explain
+from fakes.timing import Timing
+from harness.kube.port import (
+    NODE,
+    POD,
+    POD_GROUP,
+    ApiError,
+    Conflict,
+    EventType,
+    Json,
+    Kube,
+    NotFound,
+    PatchType,
+)
+
+NAME = "default-scheduler"
+
+
+@dataclass(slots=True)
+class _Entity:
+    """What is scheduled as one: a pod, or the pending members of a gang."""
+
+    pods: list[Json]
+    group: Key | None = None
+    rank: tuple[int, str, str] = field(default=(0, "", ""))
+
+
+class Scheduler:
+    def __init__(self, kube: Kube, wall: WallClock, timing: Timing, bugs: Collection[PlantedBug] = ()) -> None:
+        self._kube = kube
+        self._wall = wall
+        self._gangs = PlantedBug.GANG_BOUND_ONE_BY_ONE not in bugs
+        self._events = EventRecorder(kube, wall, NAME)
+        self._pods = Informer(kube, POD)
+        self._nodes = Informer(kube, NODE)
+        self._groups = Informer(kube, POD_GROUP)
+        self._assumed: dict[str, str] = {}  # pod uid → node, until the cache shows the binding
+        self._told: dict[str, str] = {}  # pod uid → the refusal that was written last
+        self._wake = asyncio.Event()
+        self._failures = 0
+        self._pods.on_change(self._pod_changed)
+        self._nodes.on_change(self._node_changed)
+        self._groups.on_change(self._group_changed)
+
+    async def run(self) -> None:
+        await run_controller((self._nodes, self._groups, self._pods), self._work)
+
+    # What wakes it. Heartbeats and status writes of running pods must not: they come by the hundred.
+
+    def _pod_changed(self, type: EventType, new: Json, old: Json | None) -> None:
+        uid = uid_of(new)
+        if node_of(new) or type is EventType.DELETED:
+            self._assumed.pop(uid, None)
+            self._told.pop(uid, None)
+        if type is not EventType.MODIFIED or old is None or _placement_state(new) != _placement_state(old):
+            self._wake.set()
+
+    def _node_changed(self, type: EventType, new: Json, old: Json | None) -> None:
+        if type is not EventType.MODIFIED or old is None or _node_state(new) != _node_state(old):
+            self._wake.set()
+
+    def _group_changed(self, type: EventType, new: Json, old: Json | None) -> None:
+        if type is not EventType.MODIFIED or old is None or new.get("spec") != old.get("spec"):
+            self._wake.set()
+
+    async def _work(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            # Changes that arrive together are looked at together: a gang's pods are created one by one.
+            await asyncio.sleep(0)
+            failed = await self._cycle()
+            if failed:
+                self._failures += 1
+                asyncio.get_running_loop().call_later(retry_delay_s(self._failures), self._wake.set)
+            else:
+                self._failures = 0
+
+    async def _cycle(self) -> bool:
+        """One look at all pending pods. True when a write failed and has to be tried again."""
+        cluster = Cluster(self._nodes.values(), [self._assumed_pod(p) for p in self._pods.values()])
+        failed = False
+        for entity in sorted(self._pending(), key=lambda e: e.rank):
+            if entity.group is None:
+                failed |= await self._schedule_pod(cluster, entity.pods[0])
+            else:
+                failed |= await self._schedule_gang(cluster, entity.group, entity.pods)
+        return failed
+
+    def _assumed_pod(self, pod: Json) -> Json:
+        node = self._assumed.get(uid_of(pod))
+        return pod if node is None or node_of(pod) else merged(pod, spec={**pod["spec"], "nodeName": node})
+
+    def _pending(self) -> Iterable[_Entity]:
+        gangs: dict[Key, _Entity] = {}
+        for pod in sorted(self._pods.values(), key=_age):
+            if not self._is_pending(pod):
+                continue
+            name = group_name(pod) if self._gangs else None
+            if name is None:
+                yield _Entity([pod], None, (-_priority(pod), *_age(pod)))
+                continue
+            key = (namespace_of(pod), name)
+            entity = gangs.setdefault(key, _Entity([], key, (-_priority(pod), *_age(pod))))
+            entity.pods.append(pod)
+            entity.rank = min(entity.rank, (-_priority(pod), *_age(pod)))
+        yield from gangs.values()
+
+    def _is_pending(self, pod: Json) -> bool:
+        spec = pod["spec"]
+        return (
+            not node_of(pod)
+            and uid_of(pod) not in self._assumed
+            and is_active(pod)
+            and not spec.get("schedulingGates")
+            and spec.get("schedulerName", NAME) == NAME
+        )
+
+    async def _schedule_pod(self, cluster: Cluster, pod: Json) -> bool:
+        choice = cluster.choose(pod)
+        if not isinstance(choice, str):
+            return await self._refuse(pod, explain(choice))
+        cluster.place(pod, choice)
+        return not await self._bind(pod, choice)
+
+    async def _schedule_gang(self, cluster: Cluster, key: Key, pending: Sequence[Json]) -> bool:
+        group = self._groups.objects.get(key)
+        bound = self._bound_members(key)
+        waits = waiting_message(key[1], group, bound + len(pending))
+        if waits is not None or group is None:
+            plan = GangPlan((), tuple((pod, waits or "") for pod in pending), waits or "")
+        else:
+            plan = plan_gang(cluster, group, pending, bound)
+        for pod, node in plan.placed:
+            self._assumed[uid_of(pod)] = node
+        failed = False
+        for pod, node in plan.placed:
+            failed |= not await self._bind(pod, node)
+        for pod, message in plan.refused:
+            failed |= await self._refuse(pod, message)
+        return failed | await self._write_group(key, plan)
+
+    def _bound_members(self, key: Key) -> int:
+        """Members that have a node and stay there; one on its way out counts no more."""
+        return sum(
+            bool(node_of(p) or uid_of(p) in self._assumed) and is_active(p)
+            for p in self._pods.objects.values()
+            if namespace_of(p) == key[0] and group_name(p) == key[1]
+        )
+
+    async def _bind(self, pod: Json, node: str) -> bool:
+        """False when it has to be tried again."""
+        self._assumed[uid_of(pod)] = node
+        try:
+            await self._kube.bind(name_of(pod), namespace_of(pod), node)
+        except (Conflict, NotFound):
+            self._assumed.pop(uid_of(pod), None)  # bound by somebody else, or gone; the cache will tell
+            return True
+        except (ApiError, ConnectionError):
+            self._assumed.pop(uid_of(pod), None)
+            return False
+        message = f"Successfully assigned {namespace_of(pod)}/{name_of(pod)} to {node}"
+        await self._events.normal(POD, pod, "Scheduled", message)
+        return True
+
+    async def _refuse(self, pod: Json, message: str) -> bool:
+        """True when the condition could not be written."""
+        if self._told.get(uid_of(pod)) == message:
+            return False
+        condition = {
+            "type": "PodScheduled", "status": "False", "lastProbeTime": None, "reason": "Unschedulable",
+            "message": message, "observedGeneration": int(pod["metadata"].get("generation") or 1),
+        }  # fmt: skip
+        current = self._pods.objects.get(key_of(pod), pod)
+        conditions = (current.get("status") or {}).get("conditions")
+        made = with_condition(conditions, condition, self._wall.stamp())
+        patch = {"status": {"conditions": [c for c in made if c["type"] == "PodScheduled"]}}
+        try:
+            await self._kube.patch(
+                POD, name_of(pod), patch, namespace_of(pod), type=PatchType.STRATEGIC, subresource="status"
+            )
+        except NotFound:
+            return False
+        except (ApiError, ConnectionError):
+            return True
+        self._told[uid_of(pod)] = message
+        await self._events.warning(POD, pod, "FailedScheduling", message)
+        return False
+
+    async def _write_group(self, key: Key, plan: GangPlan) -> bool:
+        """True when the status could not be written."""
+        group = self._groups.objects.get(key)
+        status = None if group is None else group_status(group, plan, self._wall.stamp())
+        if group is None or status is None:
+            return False
+        try:
+            await self._kube.update(POD_GROUP, merged(group, status=status), subresource="status")
+        except NotFound:
+            return False
+        except (ApiError, ConnectionError):
+            return True
+        return False
+
+
+def _priority(pod: Json) -> int:
+    return int(pod["spec"].get("priority") or 0)
+
+
+def _age(pod: Json) -> tuple[str, str]:
+    return str(pod["metadata"].get("creationTimestamp", "")), name_of(pod)
+
+
+def _placement_state(pod: Json) -> tuple[object, ...]:
+    """What of a pod can make room, take it, or make it schedulable."""
+
+    return pod["spec"], is_terminating(pod), is_terminal(pod)
+
+
+def _node_state(node: Json) -> tuple[object, ...]:
+    spec = node.get("spec") or {}
+    return (
+        spec.get("taints"),
+        spec.get("unschedulable"),
+        node["metadata"].get("labels"),
+        (node.get("status") or {}).get("allocatable"),
+        is_terminating(node),
+    )
