@@ -12,9 +12,7 @@ from fakes.kube.scale import patch_scale, scale_of, update_scale
 from fakes.kube.status import bad_request
 from fakes.kube.store import Store
 from harness.kube import port
-from harness.kube.port import Json, ObjectList, PatchType, Resource, WatchEvent
-
-Patch = Json | list[Json]
+from harness.kube.port import Json, ObjectList, Patch, PatchType, Resource, WatchEvent
 
 
 class LocalKube:

@@ -14,6 +14,9 @@ from typing import Any, Protocol
 Json = dict[str, Any]
 """A Kubernetes object as the API serves it. Treat what you were handed as read-only: copy before changing."""
 
+Patch = Json | list[Json]
+"""The body of a patch: an object, or the operations of a JSON patch."""
+
 
 @dataclass(frozen=True, slots=True)
 class Resource:
@@ -138,7 +141,7 @@ def api_error(status: int, body: Mapping[str, Any]) -> ApiError:
 
 
 class Kube(Protocol):
-    """The port. All calls raise ``ApiError``; the HTTP one also ``ConnectionError`` when the server cannot be reached."""
+    """The port. All calls raise ``ApiError``; over HTTP also ``ConnectionError`` when the server cannot be reached."""
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Json: ...
 
@@ -175,7 +178,7 @@ class Kube(Protocol):
         self,
         resource: Resource,
         name: str,
-        patch: Json | list[Json],
+        patch: Patch,
         namespace: str | None = None,
         *,
         type: PatchType = PatchType.MERGE,
