@@ -13,10 +13,11 @@ from random import Random
 from aiohttp import web
 
 from fakes.clock import WallClock
+from fakes.metrics.exposition import CONTENT_TYPE
 from fakes.vllm.engine import Engine, EngineRequest
 from fakes.vllm.flags import ServerFlags
 from fakes.vllm.ledger import Ledger, LedgerEntry
-from fakes.vllm.metrics import CONTENT_TYPE, EngineMetrics
+from fakes.vllm.metrics import EngineMetrics
 from fakes.vllm.replies import LEFT, Reply, StreamReply, WholeReply
 from fakes.vllm.requests import CompletionRequest, RequestRefused, parse_request
 from fakes.vllm.sse import DONE_CHUNK, EventEncoder, error_event, whole_body

@@ -6,14 +6,13 @@ a handler.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from fakes.metrics.exposition import Family, Histogram, Value, exposition
 
 if TYPE_CHECKING:
     from fakes.vllm.engine import EngineRequest
-
-CONTENT_TYPE = "text/plain; version=1.0.0; charset=utf-8"
 
 TTFT_BUCKETS_S = (
     0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560,
@@ -36,82 +35,6 @@ def one_two_five(limit: int) -> tuple[int, ...]:
                 return tuple(steps)
             steps.append(m * decade)
         decade *= 10
-
-
-def number(value: float) -> str:
-    """As Python's Prometheus client prints it: seven digits and more in Go's exponent form."""
-    text = repr(float(value))
-    dot = text.find(".")
-    if value > 0 and dot > 6 and "e" not in text:
-        mantissa = f"{text[0]}.{text[1:dot]}{text[dot + 1 :]}".rstrip("0.")
-        return f"{mantissa}e+{dot - 1:02d}"
-    return text
-
-
-def label_text(labels: Sequence[tuple[str, str]]) -> str:
-    escaped = ((k, v.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")) for k, v in sorted(labels))
-    inner = ",".join(f'{k}="{v}"' for k, v in escaped)
-    return f"{{{inner}}}" if inner else ""
-
-
-class Value:
-    """One series of a gauge or a counter."""
-
-    __slots__ = ("labels", "value")
-
-    def __init__(self, labels: Sequence[tuple[str, str]], value: float = 0.0) -> None:
-        self.labels = label_text(labels)
-        self.value = value
-
-
-class Histogram:
-    __slots__ = ("_bucket_labels", "_counts", "_labels", "bounds", "count", "sum")
-
-    def __init__(self, labels: Sequence[tuple[str, str]], bounds: Sequence[float]) -> None:
-        self.bounds = tuple(float(b) for b in bounds)
-        self._counts = [0] * (len(bounds) + 1)
-        self._labels = label_text(labels)
-        self._bucket_labels = [label_text([*labels, ("le", le)]) for le in (*map(number, self.bounds), "+Inf")]
-        self.sum = 0.0
-        self.count = 0
-
-    def observe(self, value: float) -> None:
-        self._counts[bisect_left(self.bounds, value)] += 1
-        self.sum += value
-        self.count += 1
-
-    def lines(self, name: str) -> Iterator[str]:
-        total = 0
-        for labels, n in zip(self._bucket_labels, self._counts, strict=True):
-            total += n
-            yield f"{name}_bucket{labels} {number(total)}"
-        yield f"{name}_count{self._labels} {number(self.count)}"
-        yield f"{name}_sum{self._labels} {number(self.sum)}"
-
-
-class Family:
-    """A metric with its series. ``name`` of a counter ends in ``_total``; its ``_created`` gauge follows it."""
-
-    def __init__(self, name: str, kind: str, help: str, series: Sequence[Value] | Histogram) -> None:
-        self.name = name
-        self.kind = kind
-        self.help = help
-        self.series = series
-
-    def lines(self, created_s: float) -> Iterator[str]:
-        yield f"# HELP {self.name} {self.help}"
-        yield f"# TYPE {self.name} {self.kind}"
-        if isinstance(self.series, Histogram):
-            yield from self.series.lines(self.name)
-            return
-        for s in self.series:
-            yield f"{self.name}{s.labels} {number(s.value)}"
-        if self.kind == "counter":
-            created = self.name.removesuffix("_total") + "_created"
-            yield f"# HELP {created} {self.help}"
-            yield f"# TYPE {created} gauge"
-            for s in self.series:
-                yield f"{created}{s.labels} {number(created_s)}"
 
 
 class EngineMetrics:
@@ -265,4 +188,4 @@ class EngineMetrics:
         if self._http:
             help = "Total number of requests by method, status and handler."
             families.append(Family("http_requests_total", "counter", help, list(self._http.values())))
-        return "".join(f"{line}\n" for family in families for line in family.lines(self._created_s))
+        return exposition(families, self._created_s)

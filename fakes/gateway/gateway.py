@@ -1,0 +1,203 @@
+"""The router in front of the replicas: one address that clients use, requests spread over ready pods.
+
+Endpoints come from EndpointSlices, real addresses from the pods' annotation. A request is sent on to a second replica
+only when the first refused the connection, for then nothing of it was sent; it is never sent twice. An answer that
+breaks off upstream breaks off for the client too: a reset, never a clean end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import Collection
+from random import Random
+
+from aiohttp import web
+
+from fakes.config import PlantedBug
+from fakes.controllers.informer import Informer
+from fakes.gateway.metrics import GatewayMetrics
+from fakes.gateway.router import Backend, Router
+from fakes.gateway.upstream import Head, Upstream, UpstreamClosed, UpstreamPool
+from fakes.metrics.exposition import CONTENT_TYPE
+from harness.kube.port import ENDPOINT_SLICE, POD, EventType, Json, Kube
+
+SERVICE_LABEL = "kubernetes.io/service-name"
+BODY_BYTES_MAX = 64 * 2**20
+ATTEMPTS = 2
+HOP_BY_HOP = frozenset(
+    (
+        "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
+        "upgrade", "content-length", "expect",
+    )
+)  # fmt: skip
+RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+
+
+def error_response(status: int, type: str, message: str, headers: dict[str, str]) -> web.Response:
+    body = {"error": {"message": message, "type": type, "param": None, "code": status}}
+    return web.json_response(body, status=status, headers=headers)
+
+
+def request_bytes(http: web.Request, body: bytes) -> bytes:
+    """The request as it goes upstream: the client's own headers, but for those of its connection."""
+    lines = [f"{http.method} {http.raw_path} HTTP/1.1"]
+    lines += [f"{k}: {v}" for k, v in http.headers.items() if k.lower() not in HOP_BY_HOP]
+    if body or http.method in ("POST", "PUT", "PATCH"):
+        lines.append(f"content-length: {len(body)}")
+    return "\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape") + body
+
+
+def cut(transport: asyncio.BaseTransport) -> None:
+    """Resets a client's connection: no end of chunks, no FIN that could pass for a clean end."""
+    sock = transport.get_extra_info("socket")
+    if sock is not None and not transport.is_closing():
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
+    assert isinstance(transport, asyncio.Transport)
+    transport.abort()
+
+
+class Gateway:
+    """``run`` watches the endpoints; ``app`` forwards. Serve it with ``runner``: only then does a request also end
+    upstream when its client leaves while nothing is being sent."""
+
+    def __init__(
+        self, kube: Kube, namespace: str, service: str, rng: Random, bugs: Collection[PlantedBug] = ()
+    ) -> None:
+        self._slices = Informer(kube, ENDPOINT_SLICE, namespace, f"{SERVICE_LABEL}={service}")
+        self._pods = Informer(kube, POD, namespace)
+        self._slices.on_change(self._changed)
+        self._pods.on_change(self._changed)
+        self._service = service
+        self._pool = UpstreamPool()
+        self.router = Router(rng, keep_terminating=PlantedBug.GATEWAY_ROUTES_TO_TERMINATING in bugs)
+        self.metrics = GatewayMetrics()
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._slices.run())
+            tasks.create_task(self._pods.run())
+
+    def app(self) -> web.Application:
+        app = web.Application(client_max_size=BODY_BYTES_MAX)
+        app.router.add_get("/health", self._health)
+        app.router.add_get("/metrics", self._metrics_text)
+        app.router.add_route("*", "/{path:.*}", self._forward)
+        app.on_cleanup.append(self._close)
+        return app
+
+    def runner(self) -> web.AppRunner:
+        return web.AppRunner(self.app(), handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
+
+    async def _close(self, app: web.Application) -> None:
+        self._pool.close()
+
+    def _changed(self, type: EventType, new: Json, old: Json | None) -> None:
+        pods = {name: pod for (_, name), pod in self._pods.objects.items()}
+        self.router.refresh(self._slices.objects.values(), pods)
+        self._pool.forget({b.address for b in self.router.backends.values() if b.address is not None})
+
+    # Requests.
+
+    async def _health(self, http: web.Request) -> web.Response:
+        routable = sum(b.routable for b in self.router.backends.values())
+        return web.json_response({"status": "ok", "endpoints": routable})
+
+    async def _metrics_text(self, http: web.Request) -> web.Response:
+        return web.Response(body=self.metrics.text(self.router).encode(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def _forward(self, http: web.Request) -> web.StreamResponse:
+        request = request_bytes(http, await http.read())
+        refused: list[Backend] = []
+        self.metrics.in_flight += 1
+        try:
+            while len(refused) < ATTEMPTS:
+                backend = self.router.pick(refused)
+                if backend is None:
+                    break
+                self.metrics.retries += bool(refused)
+                backend.in_flight += 1
+                try:
+                    return await self._through(http, request, backend)
+                except ConnectionRefusedError:
+                    refused.append(backend)
+                finally:
+                    backend.in_flight -= 1
+        finally:
+            self.metrics.in_flight -= 1
+        if refused:
+            pods = ", ".join(b.pod for b in refused)
+            return self._own_error(502, "BadGateway", f"connection refused by {pods}", refused[-1])
+        return self._own_error(503, "ServiceUnavailable", f"service {self._service} has no ready endpoint", None)
+
+    def _own_error(self, status: int, type: str, message: str, backend: Backend | None) -> web.Response:
+        self.metrics.answered["", status] += 1
+        return error_response(status, type, message, _serving(backend) if backend else {})
+
+    async def _through(self, http: web.Request, request: bytes, backend: Backend) -> web.StreamResponse:
+        address = backend.address
+        if address is None:
+            raise ConnectionRefusedError(f"{backend.pod} has no address any more")
+        try:
+            upstream = await self._pool.get(address)
+        except ConnectionRefusedError:
+            raise
+        except OSError as error:
+            return self._own_error(502, "BadGateway", f"cannot connect to {backend.pod}: {error}", backend)
+        try:
+            upstream.send(request, body_follows=http.method != "HEAD")
+            head = await upstream.head
+            response = self._response(head, backend)
+            await response.prepare(http)
+            if http.transport is None:
+                raise ConnectionResetError("the client left before the headers were sent")
+            self.metrics.answered[backend.pod, head.status] += 1
+            upstream.relay(_Writer(http.transport, upstream, chunked=response.chunked))
+            await upstream.done
+            return response
+        except UpstreamClosed as broken:
+            if not upstream.head.done() or upstream.head.exception() is not None:
+                message = f"{backend.pod} closed the connection before it answered: {broken}"
+                return self._own_error(502, "BadGateway", message, backend)
+            self.metrics.cut[backend.pod] += 1
+            if http.transport is not None:
+                cut(http.transport)
+            return response
+        except (asyncio.CancelledError, ConnectionResetError):
+            self.metrics.client_left[backend.pod] += 1
+            raise
+        finally:
+            self._pool.put(address, upstream)
+
+    def _response(self, head: Head, backend: Backend) -> web.StreamResponse:
+        headers = [(k, v) for k, v in head.headers if k not in HOP_BY_HOP]
+        response = web.StreamResponse(status=head.status, headers=headers)
+        for name, value in _serving(backend).items():
+            response.headers[name] = value
+        if head.length is not None:
+            response.content_length = head.length
+        elif head.status not in (204, 304):
+            response.enable_chunked_encoding()
+        return response
+
+
+def _serving(backend: Backend) -> dict[str, str]:
+    return {"x-serving-pod": backend.pod, "x-serving-node": backend.node}
+
+
+class _Writer:
+    """Frames body bytes for the client as they come; once it has gone, the replica is left, too."""
+
+    __slots__ = ("_chunked", "_transport", "_upstream")
+
+    def __init__(self, transport: asyncio.WriteTransport, upstream: Upstream, *, chunked: bool) -> None:
+        self._transport = transport
+        self._upstream = upstream
+        self._chunked = chunked
+
+    def __call__(self, body: bytes) -> None:
+        if self._transport.is_closing():
+            self._upstream.abort()
+        else:
+            self._transport.write(b"%x\r\n%b\r\n" % (len(body), body) if self._chunked else body)
