@@ -1,0 +1,56 @@
+"""Refusals before anything is touched: a fault the target cannot have, and nodes that nobody opened to faults."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from harness.errors import GuardRefused
+from harness.faults.pick import FleetNode
+from harness.faults.port import Fidelity, fidelity_on
+from harness.faults.registry import FAULTS
+
+OPT_IN_LABEL = "gpu-harness.dev/faults"
+OPT_IN_VALUE = "allowed"
+STARTED_BY_US = frozenset({"embedded", "controlplane", "node", "kind"})
+"""Targets that the harness itself brought up: all their nodes are there to be broken."""
+
+
+class Planned(Protocol):
+    """What the guards need of a planned action."""
+
+    @property
+    def fault_id(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+def check_guards(actions: Sequence[Planned], target: str) -> dict[str, Fidelity]:
+    """Fidelity by fault id, for the report. GuardRefused names every fault the target cannot have."""
+    found = {action.fault_id: fidelity_on(FAULTS[action.name], target) for action in actions if action.name in FAULTS}
+    refused = [fault_id for fault_id, fidelity in found.items() if fidelity is Fidelity.UNSUPPORTED]
+    if refused:
+        able = sorted({t for action in actions if action.fault_id in refused for t in FAULTS[action.name].fidelity})
+        raise GuardRefused(
+            f"target {target} does not support {', '.join(refused)}",
+            hint=f"run it on {', '.join(able)}, or take the action out" if able else "take the action out",
+        )
+    return found
+
+
+def check_targets(fault_id: str, targets: Sequence[str], count: int, fleet: Sequence[FleetNode], target: str) -> None:
+    """The nodes of one injection: no more than asked for, each once, each there, each open to faults."""
+    if len(targets) > count or len(set(targets)) != len(targets):
+        raise GuardRefused(f"{fault_id}: {', '.join(targets)} are more nodes than the {count} it may hit")
+    nodes = {node.name: node for node in fleet}
+    if missing := [name for name in targets if name not in nodes]:
+        raise GuardRefused(f"{fault_id}: no node {', '.join(missing)} in the cluster, or it is leaving already")
+    if target in STARTED_BY_US:
+        return
+    closed = [name for name in targets if nodes[name].labels.get(OPT_IN_LABEL) != OPT_IN_VALUE]
+    if closed:
+        raise GuardRefused(
+            f"{fault_id}: {', '.join(closed)} did not opt in to faults",
+            hint=f"kubectl label node {' '.join(closed)} {OPT_IN_LABEL}={OPT_IN_VALUE}",
+        )

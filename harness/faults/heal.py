@@ -1,0 +1,142 @@
+"""Undoes what the harness itself did, from the journal, as often as it is asked. It never does the system's work."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.clock import START_NS_ENV, RunClock, monotonic_ns
+from harness.errors import HarnessError
+from harness.faults.cloud_control import HttpCloudControl
+from harness.faults.log import FaultLog
+from harness.faults.port import Clock, Ground, Patience, fidelity_on
+from harness.faults.registry import FAULTS, UNDONE_BY
+from harness.faults.undo import ResumeProcess, UndoEntry, UndoJournal
+from harness.history.tables import FaultStage
+from harness.kube.http import HttpKube
+from harness.kube.port import ApiError
+
+if TYPE_CHECKING:
+    from harness.targets.base import Connection
+
+HEAL_WITHIN_S = 20.0
+ONE_WITHIN_S = 8.0
+"""Clock seconds for one undo, so that a server that hangs does not use up the time of the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class HealReport:
+    """The whole journal's state after healing, so a second heal reports the same. ``left`` is what still stands."""
+
+    planned: int
+    undone: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+
+    @property
+    def clean(self) -> bool:
+        return not self.left and not self.errors
+
+
+@asynccontextmanager
+async def open_ground(
+    run_dir: Path, connection: Connection, clock: Clock, patience: Patience | None = None
+) -> AsyncIterator[Ground]:
+    """The ground of a run over HTTP, closed again on the way out."""
+    async with AsyncExitStack() as stack:
+        kube = await stack.enter_async_context(HttpKube(connection.kubeconfig))
+        url = connection.control_url
+        cloud = await stack.enter_async_context(HttpCloudControl(url)) if url else None
+        yield Ground(
+            target=connection.target,
+            namespace=connection.namespace,
+            kube=kube,
+            clock=clock,
+            undo=UndoJournal(run_dir, clock),
+            run_dir=run_dir,
+            cloud=cloud,
+            patience=patience or Patience(),
+        )
+
+
+async def heal_all(
+    run_dir: Path, connection: Connection, *, clock: RunClock | None = None, within_s: float = HEAL_WITHIN_S
+) -> HealReport:
+    """Heals everything the run's journal holds. Idempotent; raises nothing that a report can say."""
+    start_ns = os.environ.get(START_NS_ENV)
+    in_run = clock is not None or start_ns is not None
+    clock = clock or RunClock(int(start_ns) if start_ns else monotonic_ns(), connection.time_scale)
+    journal = UndoJournal(run_dir, clock)
+    if not journal.replay().pending:
+        return _report(journal, ())
+    # Without the run's own clock (a sweep long after it) no line goes into its history: its times would be wrong.
+    log = FaultLog(run_dir, clock) if in_run else None
+    try:
+        async with asyncio.timeout(within_s), open_ground(run_dir, connection, clock) as ground:
+            return await heal_pending(ground, log)
+    except TimeoutError:
+        return _report(journal, (f"healing was not over after {within_s:g} s",))
+    except (HarnessError, OSError) as error:
+        return _report(journal, (f"{type(error).__name__}: {error}",))
+
+
+async def heal_pending(ground: Ground, log: FaultLog | None) -> HealReport:
+    """Last change first, but what needs no server before all others. An undo that fails does not keep the rest from
+    being tried."""
+    errors: list[str] = []
+    by_fault: dict[str, list[UndoEntry]] = {}
+    for entry in sorted(ground.undo.replay().pending, key=lambda e: (not isinstance(e.undo, ResumeProcess), -e.seq)):
+        by_fault.setdefault(entry.fault_id, []).append(entry)
+    for fault_id, entries in by_fault.items():
+        _write(ground, log, fault_id, FaultStage.HEALING, ", ".join(e.undo.kind for e in entries if e.undo))
+        said = [await _heal_one(ground, entry) for entry in entries]
+        failed = [detail for done, detail in said if not done]
+        errors += [f"{fault_id}: {detail}" for detail in failed]
+        stage = FaultStage.FAILED if failed else FaultStage.HEALED
+        _write(ground, log, fault_id, stage, "; ".join(detail for _, detail in said))
+    return _report(ground.undo, tuple(errors))
+
+
+async def _heal_one(ground: Ground, entry: UndoEntry) -> tuple[bool, str]:
+    if entry.undo is None:
+        ground.undo.failed(entry.seq, entry.detail)
+        return False, f"its undo cannot be read: {entry.detail}"
+    try:
+        async with asyncio.timeout(ONE_WITHIN_S):
+            detail = await UNDONE_BY[entry.undo.kind].heal(ground, entry.undo)
+    except (HarnessError, ApiError, OSError) as error:
+        detail = f"{entry.undo.kind}: {type(error).__name__}: {error}"
+        ground.undo.failed(entry.seq, detail)
+        return False, detail
+    ground.undo.undone(entry.seq, detail)
+    return True, detail
+
+
+def _write(ground: Ground, log: FaultLog | None, fault_id: str, stage: FaultStage, detail: str) -> None:
+    if log is None:
+        return
+    name = fault_id.rpartition("-")[0]
+    fault = FAULTS.get(name)
+    log.write(
+        fault_id,
+        name,
+        stage,
+        fidelity=fidelity_on(fault, ground.target).value if fault else "",
+        detail=detail,
+        disruptive=fault.disruptive if fault else True,
+    )
+
+
+def _report(journal: UndoJournal, errors: tuple[str, ...]) -> HealReport:
+    replay = journal.replay()
+    return HealReport(
+        planned=len(replay.entries),
+        undone=tuple(f"{e} {e.detail}".strip() for e in replay.entries if e.done),
+        left=tuple(f"{e} {e.detail}".strip() for e in replay.pending),
+        errors=errors + replay.damaged,
+    )

@@ -1,0 +1,198 @@
+"""The write-ahead journal of every change made to the cluster, and its undo: ``undo.jsonl`` in the run's folder.
+
+A ``planned`` line is on disk (fsynced) before the change is made, so a crash at any moment leaves either no change or a
+line that says how to undo it. Lines are only ever added; a torn last line belongs to a change that was never made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from harness.faults.jsonl import append_line
+from harness.faults.port import Clock
+
+UNDO_FILE = "undo.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class CancelInterruption:
+    """Takes a spot notice back. A lost instance stays lost: bringing capacity back is the system's work."""
+
+    kind: ClassVar[str] = "cancel_interruption"
+    instance_id: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """Names one object of the API."""
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteObjects:
+    """Deletes the objects that carry this run's label; one of the same name without it was never ours."""
+
+    kind: ClassVar[str] = "delete_objects"
+    run_label: str
+    objects: tuple[ObjectRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeProcess:
+    """Continues a stopped process, if it is still the one we stopped (its start time tells)."""
+
+    kind: ClassVar[str] = "resume_process"
+    pid: int
+    start_ticks: int
+
+
+Undo = CancelInterruption | DeleteObjects | ResumeProcess
+
+
+def undo_to_json(undo: Undo) -> dict[str, Any]:
+    return {"kind": undo.kind, **asdict(undo)}
+
+
+def undo_from_json(raw: Mapping[str, Any]) -> Undo:
+    """Raises ``ValueError`` for a kind or shape that this version does not know."""
+    values = {key: value for key, value in raw.items() if key != "kind"}
+    try:
+        match raw.get("kind"):
+            case CancelInterruption.kind:
+                return CancelInterruption(**values)
+            case DeleteObjects.kind:
+                return DeleteObjects(values["run_label"], tuple(ObjectRef(**ref) for ref in values["objects"]))
+            case ResumeProcess.kind:
+                return ResumeProcess(**values)
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"undo of kind {raw.get('kind')!r}: {error}") from error
+    raise ValueError(f"unknown kind of undo {raw.get('kind')!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class UndoEntry:
+    """One change, with what became of its undo. ``undo`` is None where the line's undo could not be read."""
+
+    seq: int
+    t_ns: int
+    fault_id: str
+    undo: Undo | None
+    done: bool = False
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.fault_id}: {'unreadable' if self.undo is None else self.undo.kind} (seq {self.seq})"
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The journal as read. ``damaged`` names complete lines that make no sense; a torn tail is none of them."""
+
+    entries: tuple[UndoEntry, ...] = ()
+    damaged: tuple[str, ...] = ()
+
+    @property
+    def pending(self) -> tuple[UndoEntry, ...]:
+        return tuple(entry for entry in self.entries if not entry.done)
+
+
+def replay(path: Path) -> Replay:
+    """A journal that does not exist is an empty one: nothing was ever changed."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return Replay()
+    whole = text[: text.rfind("\n") + 1]
+    entries: dict[int, UndoEntry] = {}
+    damaged: list[str] = []
+    for number, line in enumerate(whole.splitlines(), start=1):
+        try:
+            _apply(json.loads(line), entries)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            damaged.append(f"{path.name}:{number}: {type(error).__name__}: {error}")
+    return Replay(tuple(entries.values()), tuple(damaged))
+
+
+def _apply(raw: Mapping[str, Any], entries: dict[int, UndoEntry]) -> None:
+    seq = int(raw["seq"])
+    match raw["op"]:
+        case "planned":
+            try:
+                undo: Undo | None = undo_from_json(raw["undo"])
+                detail = ""
+            except ValueError as error:
+                undo, detail = None, str(error)
+            entries[seq] = UndoEntry(seq, int(raw["t_ns"]), str(raw["fault_id"]), undo, False, detail)
+        case "undone" | "failed":
+            entry = entries[seq]
+            done = entry.done or raw["op"] == "undone"
+            entries[seq] = UndoEntry(seq, entry.t_ns, entry.fault_id, entry.undo, done, str(raw.get("detail", "")))
+        case op:
+            raise ValueError(f"unknown op {op!r}")
+
+
+class UndoJournal:
+    """Appends to one run's journal. The folder must exist; the file comes with the first change."""
+
+    def __init__(self, run_dir: Path, clock: Clock) -> None:
+        self.path = run_dir / UNDO_FILE
+        self._clock = clock
+
+    def before(self, fault_id: str, undo: Undo) -> int:
+        """Call before the change it undoes. When this returns, the line is on disk."""
+        self._drop_torn_tail()
+        seq = max((entry.seq for entry in self.replay().entries), default=0) + 1
+        new = not self.path.exists()
+        append_line(
+            self.path,
+            {
+                "seq": seq,
+                "t_ns": self._clock.now_ns(),
+                "fault_id": fault_id,
+                "op": "planned",
+                "undo": undo_to_json(undo),
+            },
+            sync=True,
+        )
+        if new:
+            _sync_folder(self.path.parent)
+        return seq
+
+    def undone(self, seq: int, detail: str = "") -> None:
+        append_line(self.path, {"seq": seq, "op": "undone", "detail": detail}, sync=True)
+
+    def failed(self, seq: int, detail: str) -> None:
+        append_line(self.path, {"seq": seq, "op": "failed", "detail": detail}, sync=True)
+
+    def replay(self) -> Replay:
+        return replay(self.path)
+
+    def _drop_torn_tail(self) -> None:
+        """A torn line is a change that was never made; left in place it would swallow the next line."""
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return
+        if data and not data.endswith(b"\n"):
+            os.truncate(self.path, data.rfind(b"\n") + 1)
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
