@@ -1,0 +1,119 @@
+"""Scrapes pods' /metrics over HTTP as Prometheus would: each target on its own offset within the interval.
+
+The offset, the interval and the time a scrape takes are what stands between a queue and the autoscaler that reads it. A
+failed scrape leaves the last sample where it is, to age.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from zlib import crc32
+
+import aiohttp
+
+from fakes.controllers.informer import Informer
+from fakes.metrics.parse import BadExposition, parse
+from fakes.nodes.address import listen_address
+from fakes.timing import Timing
+from harness.kube.port import POD, EventType, Json, Kube
+
+log = logging.getLogger(__name__)
+
+Address = tuple[str, int]
+SCRAPE_TIMEOUT_S = 10.0
+STALE_S = 300.0
+"""Scenario seconds after which a sample no longer counts, as in Prometheus' look-back."""
+
+
+def api_name(metric: str) -> str:
+    """Kubernetes takes no colon in a metric's name."""
+    return metric.replace(":", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class Scrape:
+    """What a pod said at loop time ``t_s``: the sum over the series of each metric, by its name in the metrics API."""
+
+    t_s: float
+    values: dict[str, float]
+
+
+class Scraper:
+    def __init__(self, kube: Kube, timing: Timing, namespace: str, selector: str) -> None:
+        self.kube = kube
+        self.timing = timing
+        self._namespace = namespace
+        self._interval_s = timing.clock_s(timing.durations.metrics_scrape_s)
+        self._pods = Informer(kube, POD, namespace, selector)
+        self._pods.on_change(self._changed)
+        self._targets: dict[str, tuple[Address, asyncio.Task[None]]] = {}
+        self._scrapes: dict[str, Scrape] = {}
+        self._session: aiohttp.ClientSession | None = None
+
+    async def run(self) -> None:
+        timeout = aiohttp.ClientTimeout(total=self.timing.clock_s(SCRAPE_TIMEOUT_S))
+        async with aiohttp.ClientSession(timeout=timeout) as self._session:
+            try:
+                await self._pods.run()
+            finally:
+                for pod in list(self._targets):
+                    self._forget(pod)
+
+    def latest(self, namespace: str, pod: str) -> Scrape | None:
+        """The newest successful scrape, unless it is too old to count."""
+        scrape = self._scrapes.get(pod) if namespace == self._namespace else None
+        if scrape is None:
+            return None
+        age_s = asyncio.get_running_loop().time() - scrape.t_s
+        return scrape if age_s <= self.timing.clock_s(STALE_S) else None
+
+    def names(self) -> list[str]:
+        """All metrics seen on any pod, sorted."""
+        return sorted({name for scrape in self._scrapes.values() for name in scrape.values})
+
+    def _changed(self, type: EventType, pod: Json, old: Json | None) -> None:
+        name = pod["metadata"]["name"]
+        running = type is not EventType.DELETED and pod.get("status", {}).get("phase") == "Running"
+        address = listen_address(pod) if running else None
+        current = self._targets.get(name)
+        if current is not None and current[0] != address:
+            self._forget(name)
+        if type is EventType.DELETED:
+            self._scrapes.pop(name, None)
+        if address is not None and name not in self._targets:
+            task = asyncio.create_task(self._scrape_on(name, address), name=f"scrape {name}")
+            self._targets[name] = (address, task)
+
+    def _forget(self, pod: str) -> None:
+        if (target := self._targets.pop(pod, None)) is not None:
+            target[1].cancel()
+
+    async def _scrape_on(self, pod: str, address: Address) -> None:
+        loop = asyncio.get_running_loop()
+        next_s = loop.time() + crc32(pod.encode()) / 2**32 * self._interval_s
+        while True:
+            await asyncio.sleep(max(0.0, next_s - loop.time()))
+            await self._scrape(pod, address)
+            next_s += self._interval_s
+            if next_s < loop.time():  # scrapes missed in a stall are not made up for
+                next_s = loop.time() + self._interval_s
+
+    async def _scrape(self, pod: str, address: Address) -> None:
+        assert self._session is not None
+        t_s = asyncio.get_running_loop().time()
+        try:
+            async with self._session.get(f"http://{address[0]}:{address[1]}/metrics") as response:
+                if response.status != 200:
+                    log.debug("scrape of %s: status %d", pod, response.status)
+                    return
+                text = await response.text()
+            values: dict[str, float] = {}
+            for sample in parse(text, buckets=False):
+                name = api_name(sample.name)
+                values[name] = values.get(name, 0.0) + sample.value
+        except (aiohttp.ClientError, TimeoutError, BadExposition) as error:
+            log.debug("scrape of %s: %s", pod, error)
+            return
+        self._scrapes[pod] = Scrape(t_s, values)
