@@ -49,6 +49,11 @@ def empty_samples() -> pd.DataFrame:
     return pd.DataFrame(columns=list(SAMPLE_COLUMNS)).astype(SAMPLE_COLUMNS)
 
 
+def read_faults(history_dir: Path) -> tuple[FaultEvent, ...]:
+    """The faults so far, also while a run goes on; lines that cannot be read are left to ``History.load`` to report."""
+    return _read_lines(history_dir / FAULTS_FILE, _fault_event, [])
+
+
 @dataclass(frozen=True, slots=True)
 class History:
     """One recorded run. Checks and report see nothing else of it."""

@@ -1,0 +1,108 @@
+"""One exchange: its times, its facts, and the reading of its response. No sockets, so any bytes can be tried on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import httptools
+
+from harness.run.load.outcome import Ending, Facts
+from harness.run.load.stream import EventReader, Meaning, interpret
+
+_BODY_KEPT_BYTES = 400
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request and what came of it. Times are history time, None where the thing did not happen (yet)."""
+
+    request_id: int
+    facts: Facts
+    sent_ns: int
+    connected_ns: int | None = None
+    headers_ns: int | None = None
+    first_chunk_ns: int | None = None
+    first_token_ns: int | None = None
+    last_token_ns: int | None = None
+    last_event_ns: int | None = None
+    end_ns: int | None = None
+    gap_max_ns: int | None = None
+    received_bytes: int = 0
+    pod: str | None = None
+    node: str | None = None
+    reused: bool = False
+
+    def finish(self, ending: Ending, now_ns: int, detail: str = "") -> None:
+        """The first ending counts: what ends an exchange from outside is not overwritten by its own unwinding."""
+        if self.facts.ending is None:
+            self.facts.ending, self.facts.detail, self.end_ns = ending, detail, now_ns
+
+    def take(self, meaning: Meaning, read_ns: int) -> None:
+        """One event of the stream, stamped with the read that completed it."""
+        self.facts.take(meaning)
+        if self.first_chunk_ns is None:
+            self.first_chunk_ns = read_ns
+        self.last_event_ns = read_ns
+        # The last token's text may be empty (half a character, or an end token): its event is the one that finishes.
+        silent_token = not meaning.content and meaning.finish_reason in ("stop", "length")
+        if not meaning.content and not silent_token:
+            return
+        if self.first_token_ns is None:
+            self.first_token_ns = read_ns
+        elif meaning.content and self.last_token_ns is not None:
+            self.gap_max_ns = max(self.gap_max_ns or 0, read_ns - self.last_token_ns)
+        self.last_token_ns = read_ns
+
+
+class Answer:
+    """Feeds one HTTP response into its exchange. Raises ``httptools.HttpParserError`` on what is not HTTP."""
+
+    __slots__ = ("_events", "_exchange", "_framed", "_parser", "_read_ns", "complete", "keep_alive")
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._events = EventReader()
+        self._framed = False
+        self._read_ns = 0
+        self.complete = False
+        self.keep_alive = False
+        self._parser = httptools.HttpResponseParser(self)
+
+    def feed(self, data: bytes, read_ns: int) -> None:
+        self._read_ns = read_ns
+        self._exchange.received_bytes += len(data)
+        self._parser.feed_data(data)
+
+    @property
+    def ends_with_connection(self) -> bool:
+        """Neither chunked nor with a length: such a body is whole when the server closes the connection."""
+        return self._exchange.headers_ns is not None and not self._framed
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        key = name.lower()
+        if key == b"content-type":
+            self._exchange.facts.event_stream = value.lower().startswith(b"text/event-stream")
+        elif key == b"x-serving-pod":
+            self._exchange.pod = value.decode("latin-1")
+        elif key == b"x-serving-node":
+            self._exchange.node = value.decode("latin-1")
+        elif key == b"content-length" or (key == b"transfer-encoding" and b"chunked" in value.lower()):
+            self._framed = True
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if status >= 200:
+            self._exchange.headers_ns = self._read_ns
+            self._exchange.facts.status = status
+
+    def on_body(self, body: bytes) -> None:
+        facts = self._exchange.facts
+        if facts.status == 200 and facts.event_stream:
+            for event in self._events.feed(body):
+                self._exchange.take(interpret(event), self._read_ns)
+        elif len(facts.body) < _BODY_KEPT_BYTES:
+            facts.body = (facts.body + body.decode("utf-8", "replace"))[:_BODY_KEPT_BYTES]
+
+    def on_message_complete(self) -> None:
+        self.complete = self._exchange.headers_ns is not None  # an interim 1xx message is not the answer
+        self.keep_alive = self.complete and self._parser.should_keep_alive()  # the parser forgets it right after

@@ -1,0 +1,126 @@
+"""The open loop: every arrival goes out at its time, whatever the server does, and each one that did gets an end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gevent  # type: ignore[import-untyped]  # ships no types
+import gevent.pool  # type: ignore[import-untyped]  # ships no types
+
+from harness.clock import NS_PER_MS, NS_PER_S, RunClock
+from harness.run.load.client import ChatClient
+from harness.run.load.exchange import Exchange
+from harness.run.load.outcome import Ending, Facts
+from harness.run.load.prompts import Bodies
+from harness.run.load.records import Records, end_row
+from harness.run.load.settings import Arrival
+
+_GO_POLL_S = 0.01
+_SPAWNS_BETWEEN_YIELDS = 10
+_PULSE_S = 0.02
+_HEALTH_EVERY_NS = NS_PER_S
+_DRAIN_SLACK_S = 2.0
+
+EndRow = dict[str, Any]
+
+
+class OpenLoop:
+    """Sends a schedule. ``run`` returns when the last exchange has ended; ``stop`` ends everything at once."""
+
+    def __init__(
+        self,
+        arrivals: Sequence[Arrival],
+        client: ChatClient,
+        bodies: Bodies,
+        records: Records,
+        clock: RunClock,
+        deadline_s: float,
+        on_end: Callable[[EndRow, int], None],
+    ) -> None:
+        """``on_end`` gets each end row, already recorded, and the bytes received."""
+        self._arrivals = arrivals
+        self._client = client
+        self._bodies = bodies
+        self._records = records
+        self._clock = clock
+        self._deadline_s = deadline_s
+        self._on_end = on_end
+        self._pool = gevent.pool.Pool()
+        self._in_flight: dict[int, tuple[Exchange, Arrival, int]] = {}
+        self._health: Any = None
+        self.finished = False
+
+    def run(self, wait_for_go: Callable[[], int | None]) -> None:
+        """``wait_for_go`` is polled until it gives the history time at which the schedule begins."""
+        self._health = gevent.spawn(self._watch_health)
+        self._records.ready(self._clock.now_ns())
+        while (load_start_ns := wait_for_go()) is None:
+            if self.finished:
+                return
+            gevent.sleep(_GO_POLL_S)
+        for count, arrival in enumerate(self._arrivals):
+            intended_ns = load_start_ns + arrival.t_ns
+            self._sleep_until(intended_ns)
+            if self.finished:
+                return
+            self._pool.spawn(self._send, arrival, intended_ns)
+            if count % _SPAWNS_BETWEEN_YIELDS == 0:
+                gevent.sleep(0)  # when behind, spawning alone would starve those that were spawned
+        # Each exchange ends by its own deadline; what should outlive it is ended here.
+        self._pool.join(timeout=self._deadline_s + _DRAIN_SLACK_S)
+        self.stop("the load's time was over")
+
+    def stop(self, reason: str) -> None:
+        """Ends all exchanges in flight as unfinished and closes the account. Never yields, so nothing slips in."""
+        if self.finished:
+            return
+        self.finished = True
+        now_ns = self._clock.now_ns()
+        for exchange, arrival, intended_ns in list(self._in_flight.values()):
+            exchange.finish(Ending.STOPPED, now_ns, reason)
+            self._end(exchange, arrival, intended_ns)
+        self._records.finished(self._clock.now_ns())
+        if self._health is not None:
+            self._health.kill(block=False)
+
+    def _sleep_until(self, t_ns: int) -> None:
+        """Timers of the event loop count from its own, slightly older, now, so one may fire a little early."""
+        while not self.finished and (wait_ns := t_ns - self._clock.now_ns()) > 0:
+            gevent.sleep(wait_ns / NS_PER_S)
+
+    def _send(self, arrival: Arrival, intended_ns: int) -> None:
+        if self.finished:
+            return
+        body = self._bodies.body(arrival.request_id, arrival.prompt_tokens, arrival.output_tokens)
+        sent_ns = self._clock.now_ns()
+        exchange = Exchange(arrival.request_id, Facts(max_tokens=arrival.output_tokens), sent_ns)
+        self._in_flight[arrival.request_id] = (exchange, arrival, intended_ns)
+        self._records.sent(arrival.request_id, sent_ns)
+        try:
+            self._client.send(exchange, body)
+        finally:
+            exchange.finish(Ending.FAILED, self._clock.now_ns(), "the client gave up on an error of its own")
+            self._end(exchange, arrival, intended_ns)
+
+    def _end(self, exchange: Exchange, arrival: Arrival, intended_ns: int) -> None:
+        if self._in_flight.pop(exchange.request_id, None) is None:
+            return  # ended already, by ``stop``
+        row = end_row(exchange, intended_ns, arrival.prompt_tokens, arrival.tenant, arrival.session)
+        self._records.end(row)
+        self._on_end(row, exchange.received_bytes)
+
+    def _watch_health(self) -> None:
+        """Once a second: CPU time of this process per second, and the longest time its loop was not served."""
+        last_ns, last_cpu_ns, gap_ns = self._clock.now_ns(), time.process_time_ns(), 0
+        while not self.finished:
+            before_ns = self._clock.now_ns()
+            gevent.sleep(_PULSE_S)
+            now_ns = self._clock.now_ns()
+            gap_ns = max(gap_ns, now_ns - before_ns - round(_PULSE_S * NS_PER_S))
+            if now_ns - last_ns >= _HEALTH_EVERY_NS:
+                cpu_ns = time.process_time_ns()
+                ratio = (cpu_ns - last_cpu_ns) / (now_ns - last_ns)
+                self._records.health(now_ns, ratio, gap_ns / NS_PER_MS, len(self._in_flight))
+                last_ns, last_cpu_ns, gap_ns = now_ns, cpu_ns, 0

@@ -1,0 +1,77 @@
+"""The load's records: one JSON line per thing that happened, written before anything else is done about it.
+
+A request is registered when it is sent, so that a process that dies leaves ``sent`` without ``end`` and nothing is lost
+from the account.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.run.load.exchange import Exchange
+from harness.run.load.outcome import judge_outcome
+
+
+class Records:
+    """``records.jsonl``. Unbuffered: what was written survives the process."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+
+    def ready(self, t_ns: int) -> None:
+        self._write({"e": "ready", "t_ns": t_ns})
+
+    def sent(self, request_id: int, t_ns: int) -> None:
+        self._write({"e": "sent", "id": request_id, "t_ns": t_ns})
+
+    def end(self, row: Mapping[str, Any]) -> None:
+        self._write({"e": "end", "id": row["request_id"], **row})
+
+    def health(self, t_ns: int, cpu_ratio: float, loop_gap_ms_max: float, in_flight: int) -> None:
+        record = {"e": "health", "t_ns": t_ns, "cpu_ratio": round(cpu_ratio, 4)}
+        self._write(record | {"loop_gap_ms_max": round(loop_gap_ms_max, 3), "in_flight": in_flight})
+
+    def finished(self, t_ns: int) -> None:
+        self._write({"e": "finished", "t_ns": t_ns})
+
+    def _write(self, record: Mapping[str, Any]) -> None:
+        os.write(self._fd, json.dumps(record, separators=(",", ":")).encode() + b"\n")
+
+
+def end_row(exchange: Exchange, intended_ns: int, prompt_tokens: int, tenant: str, session: str) -> dict[str, Any]:
+    """A finished exchange as a row of ``REQUEST_COLUMNS``; the phase is not the load's to know."""
+    facts = exchange.facts
+    outcome, reason = judge_outcome(facts)
+    return {
+        "request_id": exchange.request_id,
+        "attempt": 1,
+        "intended_ns": intended_ns,
+        "sent_ns": exchange.sent_ns,
+        "connected_ns": exchange.connected_ns,
+        "headers_ns": exchange.headers_ns,
+        "first_chunk_ns": exchange.first_chunk_ns,
+        "first_token_ns": exchange.first_token_ns,
+        "last_token_ns": exchange.last_token_ns,
+        "end_ns": exchange.end_ns,
+        "chunks": facts.chunks,
+        "gap_max_ns": exchange.gap_max_ns,
+        "planned_prompt_tokens": prompt_tokens,
+        "planned_output_tokens": facts.max_tokens,
+        "prompt_tokens": facts.prompt_tokens,
+        "output_tokens": facts.output_tokens,
+        "finish_reason": facts.finish_reason,
+        "done": facts.done,
+        "status": facts.status,
+        "pod": exchange.pod,
+        "node": exchange.node,
+        "reused": exchange.reused,
+        "tenant": tenant,
+        "session": session,
+        "outcome": outcome.value,
+        "reason": reason,
+    }

@@ -1,0 +1,141 @@
+"""What a chat stream says: bytes to server-sent events, events to what each one means. Pure.
+
+Events follow the HTML standard's rules: any of LF, CRLF and CR ends a line, an empty line ends an event, comments and
+unknown fields are ignored, and an event that the end of the stream cuts short is none.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+DONE = b"[DONE]"
+
+
+class SseEvent(NamedTuple):
+    data: bytes
+    name: bytes = b""
+
+
+class EventReader:
+    """Feed it bytes as they come, however they are cut; it returns the events that they complete."""
+
+    __slots__ = ("_after_cr", "_data", "_name", "_tail")
+
+    def __init__(self) -> None:
+        self._tail = b""
+        self._data: list[bytes] = []
+        self._name = b""
+        self._after_cr = False
+
+    @property
+    def pending(self) -> bytes:
+        """What came after the last whole event; text behind a cut."""
+        return b"\n".join([*self._data, self._tail])
+
+    def feed(self, chunk: bytes) -> list[SseEvent]:
+        if not chunk:
+            return []
+        if self._after_cr and chunk[:1] == b"\n":
+            chunk = chunk[1:]  # the second half of a CRLF whose first half ended the last chunk's line
+        self._after_cr = False
+        if b"\r" in chunk:
+            self._after_cr = chunk.endswith(b"\r")
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        lines = (self._tail + chunk).split(b"\n")
+        self._tail = lines.pop()
+        events: list[SseEvent] = []
+        for line in lines:
+            if line.startswith(b"data:"):
+                self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+            elif not line:
+                if self._data:
+                    events.append(
+                        SseEvent(self._data[0] if len(self._data) == 1 else b"\n".join(self._data), self._name)
+                    )
+                    self._data = []
+                self._name = b""
+            elif line.startswith(b"event:"):
+                self._name = line[6:].strip()
+            elif line == b"data":
+                self._data.append(b"")
+        return events
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What one event says; several things at once are possible."""
+
+    done: bool = False
+    content: bool = False
+    """Carries text (or reasoning, or a tool call): one or more tokens. The role event and empty deltas do not."""
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    error: str | None = None
+    error_code: int | None = None
+    bad: str | None = None
+    """Why the event is no answer of this protocol."""
+
+
+_DONE = Meaning(done=True)
+_NOTHING = Meaning()
+_CONTENT = Meaning(content=True)
+_TEXT_KEYS = ("content", "reasoning_content", "reasoning", "tool_calls")
+
+
+def interpret(event: SseEvent) -> Meaning:
+    """The meaning of one event of a chat completion stream."""
+    if event.data == DONE:
+        return _DONE
+    try:
+        body: Any = json.loads(event.data)
+    except ValueError:
+        return Meaning(bad=f"not JSON: {_clip(event.data.decode('utf-8', 'replace'))}")
+    if not isinstance(body, dict):
+        return Meaning(bad=f"not an object: {_clip(str(body))}")
+    if body.get("error") is not None or event.name == b"error" or body.get("object") == "error":
+        return _error(body.get("error") or body)
+    choices = body.get("choices")
+    usage = _usage(body.get("usage"))
+    if not isinstance(choices, list):
+        return Meaning(usage=usage) if usage else Meaning(bad=f"no choices: {_clip(str(body))}")
+    if not choices:
+        return Meaning(usage=usage)
+    choice = choices[0]
+    if not isinstance(choice, dict):
+        return Meaning(bad=f"a choice that is no object: {_clip(str(choice))}")
+    delta = choice.get("delta")
+    content = isinstance(delta, dict) and any(delta.get(key) for key in _TEXT_KEYS)
+    finish = choice.get("finish_reason")
+    if finish is None and usage is None:
+        return _CONTENT if content else _NOTHING
+    return Meaning(content=content, finish_reason=None if finish is None else str(finish), usage=usage)
+
+
+def _usage(raw: Any) -> Usage | None:
+    if not isinstance(raw, dict):
+        return None
+    prompt, completion = raw.get("prompt_tokens"), raw.get("completion_tokens")
+    if not isinstance(prompt, int) or not isinstance(completion, int):
+        return None
+    return Usage(prompt, completion)
+
+
+def _error(raw: Any) -> Meaning:
+    if not isinstance(raw, dict):
+        return Meaning(error=_clip(str(raw)))
+    code = raw.get("code")
+    kind, message = raw.get("type"), raw.get("message")
+    text = ": ".join(str(part) for part in (kind, message) if part) or _clip(str(raw))
+    return Meaning(error=_clip(text), error_code=code if isinstance(code, int) else None)
+
+
+def _clip(text: str, length: int = 200) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"

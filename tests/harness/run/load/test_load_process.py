@@ -1,0 +1,229 @@
+"""The real Locust process against a scripted server: every arrival ends once, and it stops when it must."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from sse_server import SCRIPTS, SseServer
+
+from harness.clock import NS_PER_MS, NS_PER_S, RunClock, monotonic_ns
+from harness.history.requests import build_requests
+from harness.history.tables import REQUEST_COLUMNS, Phase
+from harness.run.load import settings as load_settings
+
+LOCUSTFILE = str(Path(load_settings.__file__).with_name("locustfile.py"))
+START_WITHIN_S = 30
+
+
+class LoadRun:
+    """One load process, started the way the supervisor starts it."""
+
+    def __init__(self, tmp_path: Path, url: str, schedule: pd.DataFrame, **send: float) -> None:
+        self.clock = RunClock(monotonic_ns())
+        self.schedule = schedule
+        self.records_path = tmp_path / "load" / "records.jsonl"
+        self.records_path.parent.mkdir()
+        schedule.to_parquet(tmp_path / "schedule.parquet", index=False)
+        limits = {
+            "connect_timeout_s": 1,
+            "first_token_timeout_s": 0.5,
+            "stall_timeout_s": 0.3,
+            "deadline_s": 1.0,
+        } | send
+        settings = {"schedule": str(tmp_path / "schedule.parquet"), "url": url, "model": "tiny", "seed": 11}
+        settings |= {"records": str(self.records_path), "start_ns": self.clock.start_ns, "send": limits}
+        path = tmp_path / "load" / "load.json"
+        path.write_text(json.dumps(settings))
+        read_fd, self.pipe_fd = os.pipe()
+        env = os.environ | {"GPU_HARNESS_LOAD": str(path), "GPU_HARNESS_PARENT_FD": str(read_fd)}
+        self.log = (tmp_path / "locust.log").open("wb+")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "locust", "-f", LOCUSTFILE, "--headless", "--only-summary"],
+            env=env, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+            pass_fds=(read_fd,), start_new_session=True,
+        )  # fmt: skip
+        os.close(read_fd)
+        self.load_start_ns = 0
+
+    def wait_for(
+        self, what: str, holds: Callable[[list[dict[str, Any]]], bool], within_s: float = START_WITHIN_S
+    ) -> None:
+        until = time.monotonic() + within_s
+        while not holds(self.records()):
+            assert self.process.poll() is None, f"ended before {what}: {self.output()}"
+            assert time.monotonic() < until, f"no {what} in {within_s} s: {self.output()}"
+            time.sleep(0.01)
+
+    def go(self, in_s: float = 0.05) -> None:
+        self.wait_for("ready", lambda records: bool(records) and records[0]["e"] == "ready")
+        self.load_start_ns = self.clock.now_ns() + round(in_s * NS_PER_S)
+        part = self.records_path.with_name("go.part")
+        part.write_text(str(self.load_start_ns))
+        part.rename(self.records_path.with_name("go"))
+
+    def records(self) -> list[dict[str, Any]]:
+        if not self.records_path.exists():
+            return []
+        return [
+            json.loads(line) for line in self.records_path.read_text().splitlines(keepends=True) if line.endswith("\n")
+        ]
+
+    def requests(self) -> pd.DataFrame:
+        return build_requests(self.schedule, self.records_path, (Phase("steady", self.load_start_ns, 1 << 62),))
+
+    def output(self) -> str:
+        self.log.seek(0)
+        return self.log.read().decode()
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.log.close()
+        if self.pipe_fd >= 0:
+            os.close(self.pipe_fd)
+
+
+def arrivals(count: int, every_ms: int, tokens: int = 4) -> pd.DataFrame:
+    columns: dict[str, Any] = {"t_ns": [i * every_ms * NS_PER_MS for i in range(count)], "prompt_tokens": [9] * count}
+    columns |= {"output_tokens": [tokens] * count, "tenant": ["blue"] * count, "session": [""] * count}
+    return pd.DataFrame(columns)
+
+
+Start = Callable[..., LoadRun]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    runs: list[LoadRun] = []
+
+    def begin(url: str, schedule: pd.DataFrame, **send: float) -> LoadRun:
+        runs.append(LoadRun(tmp_path, url, schedule, **send))
+        return runs[-1]
+
+    yield begin
+    for run in runs:
+        run.close()
+
+
+EXPECTED = {
+    "ok": "ok", "until_close": "ok", "short": "truncated", "no_done": "truncated", "fewer_by_usage": "truncated",
+    "abort": "aborted", "error": "error_in_stream", "cut": "reset_mid_stream", "reset": "reset_mid_stream",
+    "reset_first": "reset_before_headers", "close_first": "reset_before_headers", "stall": "stalled", "mute": "stalled",
+    "drip": "deadline", "not_json": "protocol_error", "not_http": "protocol_error", "no_stream": "protocol_error",
+    "busy": "http_429", "unavailable": "http_5xx", "unknown_model": "http_4xx", "moved": "protocol_error",
+}  # fmt: skip
+TIMES = (
+    "intended_ns", "sent_ns", "connected_ns", "headers_ns", "first_chunk_ns", "first_token_ns", "last_token_ns",
+    "end_ns",
+)  # fmt: skip
+
+
+def test_every_arrival_goes_out_at_its_time_and_ends_once_as_it_did(start: Start) -> None:
+    assert set(EXPECTED) == set(SCRIPTS)
+    with SseServer(cycle=tuple(EXPECTED)) as server:
+        run = start(server.url, arrivals(2 * len(EXPECTED), every_ms=25))
+        run.go()
+        assert run.process.wait(START_WITHIN_S) == 0, run.output()
+    records = run.records()
+    assert records[0]["e"] == "ready" and records[-1]["e"] == "finished"
+    assert [r["id"] for r in records if r["e"] == "sent"] == list(range(2 * len(EXPECTED)))
+    ends = [r for r in records if r["e"] == "end"]
+    assert sorted(r["id"] for r in ends) == list(range(2 * len(EXPECTED)))
+    assert {k for r in ends for k in r} - {"e", "id"} == set(REQUEST_COLUMNS) - {"phase"}
+    table = run.requests()
+    assert dict(zip(EXPECTED, table["outcome"], strict=False)) == EXPECTED
+    assert table["outcome"][: len(EXPECTED)].tolist() == table["outcome"][len(EXPECTED) :].tolist()
+    ok = table.iloc[0]
+    assert (ok["chunks"], ok["output_tokens"], ok["prompt_tokens"], ok["done"], ok["status"]) == (4, 4, 7, True, 200)
+    assert (ok["pod"], ok["node"], ok["finish_reason"], ok["tenant"]) == ("llm-0", "spot-1", "length", "blue")
+    times = [int(ok[column]) for column in TIMES]
+    assert times == sorted(times)
+    assert 0 < ok["gap_max_ns"] <= ok["last_token_ns"] - ok["first_token_ns"]
+    assert table["reused"].any() and server.connections < len(table)
+    assert {r["cpu_ratio"] >= 0 and r["in_flight"] >= 0 for r in records if r["e"] == "health"} == {True}
+    assert sorted(server.request_ids, key=lambda i: int(i[3:])) == [f"11-{i}" for i in range(len(table))]
+    body = server.bodies[0]
+    assert len(body["messages"][0]["content"].split()) == 9
+    assert {k: body[k] for k in ("model", "stream", "stream_options", "ignore_eos", "max_tokens")} == {
+        "model": "tiny", "stream": True, "stream_options": {"include_usage": True}, "ignore_eos": True, "max_tokens": 4,
+    }  # fmt: skip
+
+
+def test_a_refused_connection_is_an_outcome_and_no_failure_of_the_load(start: Start) -> None:
+    with SseServer() as server:
+        url = server.url
+    run = start(url, arrivals(3, every_ms=5))
+    run.go()
+    assert run.process.wait(START_WITHIN_S) == 0, run.output()
+    assert run.requests()["outcome"].tolist() == ["connect_refused"] * 3
+
+
+@pytest.mark.parametrize("how", ["SIGTERM", "the parent's death"])
+def test_told_to_stop_it_closes_the_account_within_two_seconds(start: Start, how: str) -> None:
+    with SseServer(cycle=("drip",)) as server:
+        run = start(server.url, arrivals(200, every_ms=100), deadline_s=60)
+        run.go()
+        run.wait_for("three sent", lambda records: sum(r["e"] == "sent" for r in records) >= 3)
+        asked = time.monotonic()
+        if how == "SIGTERM":
+            run.process.send_signal(signal.SIGTERM)
+        else:
+            os.close(run.pipe_fd)
+            run.pipe_fd = -1
+        assert run.process.wait(10) == 0, run.output()
+        took_s = time.monotonic() - asked
+    assert took_s < 2
+    assert run.records()[-1]["e"] == "finished"
+    outcomes = run.requests()["outcome"].value_counts().to_dict()
+    assert set(outcomes) == {"unfinished", "not_sent"} and sum(outcomes.values()) == 200
+    assert outcomes["unfinished"] == sum(r["e"] == "sent" for r in run.records())
+
+
+def test_stopped_before_it_was_let_go(start: Start) -> None:
+    run = start("http://127.0.0.1:9", arrivals(3, every_ms=5))
+    run.wait_for("ready", bool)
+    run.process.send_signal(signal.SIGTERM)
+    assert run.process.wait(10) == 0, run.output()
+    assert [r["e"] for r in run.records()] == ["ready", "finished"]
+    assert run.requests()["outcome"].tolist() == ["not_sent"] * 3
+
+
+def test_a_stopped_process_sends_late_but_sends_all(start: Start) -> None:
+    with SseServer(cycle=("ok",)) as server:
+        run = start(server.url, arrivals(40, every_ms=20))
+        run.go()
+        run.wait_for("five ends", lambda records: sum(r["e"] == "end" for r in records) >= 5)
+        os.kill(run.process.pid, signal.SIGSTOP)
+        time.sleep(0.7)  # longer than the stall and first-token limits: what waits in the sockets must still count
+        os.kill(run.process.pid, signal.SIGCONT)
+        assert run.process.wait(START_WITHIN_S) == 0, run.output()
+    table = run.requests()
+    assert table["outcome"].tolist() == ["ok"] * 40
+    assert (table["sent_ns"] - table["intended_ns"]).max() > 400 * NS_PER_MS
+
+
+def test_plain_locust_is_told_what_is_missing(tmp_path: Path) -> None:
+    env = {k: v for k, v in os.environ.items() if k != load_settings.LOAD_ENV}
+    command = [sys.executable, "-m", "locust", "-f", LOCUSTFILE, "--headless"]
+    done = subprocess.run(
+        command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode == 64
+    assert "GPU_HARNESS_LOAD is not set" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_an_unreadable_schedule_ends_the_load_with_one_message(start: Start, tmp_path: Path) -> None:
+    run = start("http://127.0.0.1:9", arrivals(1, every_ms=5).drop(columns="session"))
+    assert run.process.wait(START_WITHIN_S) == 64, run.output()
+    assert "the schedule cannot be read" in run.output()
