@@ -232,7 +232,7 @@ class TopLevel(SpecModel):
 
     title: Text
     description: Text
-    hypothesis: Hypothesis = Field(alias="steady-state-hypothesis")
+    hypothesis: Hypothesis | None = Field(None, alias="steady-state-hypothesis")
     method: tuple[Any, ...]
     rollbacks: tuple[Any, ...] = ()
     controls: tuple[Control, ...] = ()

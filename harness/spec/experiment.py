@@ -48,6 +48,8 @@ class Experiment:
     """Manifests that exist from the start, in the order in which they are applied."""
     action_manifests: Mapping[str, Path]
     """Manifests that actions bring, by the name they are written with."""
+    has_hypothesis: bool
+    """Without one nothing is known to have been steady before a fault, so the verdict cannot be a pass."""
     document: Document = field(repr=False)
 
     @property
@@ -88,6 +90,7 @@ def load_experiment(path: Path, environ: Mapping[str, str] | None = None) -> Exp
         load_file=load_file,
         manifest_files=manifests,
         action_manifests=action_manifests,
+        has_hypothesis=top.hypothesis is not None,
         document=document,
     )
 
@@ -170,7 +173,7 @@ def _read_activities(document: Document, variables: Variables, settings: Harness
 def _activities(document: Document) -> Iterator[tuple[KeyPath, Any]]:
     data = document.data
     lists: tuple[tuple[KeyPath, list[Any]], ...] = (
-        (("steady-state-hypothesis", "probes"), data["steady-state-hypothesis"]["probes"]),
+        (("steady-state-hypothesis", "probes"), data.get("steady-state-hypothesis", {}).get("probes", [])),
         (("method",), data["method"]),
         (("rollbacks",), data.get("rollbacks", [])),
     )

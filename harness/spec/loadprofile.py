@@ -44,7 +44,7 @@ class PoissonArrivals(SpecModel):
 
 
 class GammaArrivals(SpecModel):
-    """A renewal process with gamma gaps of coefficient of variation ``gap_cv`` (1 is Poisson, 13 is code completion)."""
+    """A renewal process with gamma gaps whose coefficient of variation is ``gap_cv`` (1 is Poisson)."""
 
     kind: Literal["gamma"]
     rate_per_s: PerSecond
@@ -190,7 +190,7 @@ class TokenLengths(SpecModel):
 
 
 class SendSpec(SpecModel):
-    """The client's patience, in clock seconds. Sends later than ``lag_ms_p99_max`` mean that the load was not offered."""
+    """The client's patience, in clock seconds. Sends later than ``lag_ms_p99_max`` were not offered."""
 
     connect_timeout_s: Seconds = 2.0
     first_token_timeout_s: Seconds = 20.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.spec.model import Count, LabelSelector, SpecModel
+from harness.spec.model import Count, SecondsFromZero, SpecModel
 
 PROBES_MODULE = "harness.run.chaos.probes"
 
@@ -11,24 +11,23 @@ class ProbeArguments(SpecModel):
     """What any of our probes takes."""
 
 
-class ReadyReplicas(ProbeArguments):
-    """How many pods of the workload are Ready."""
+class WorkloadSteady(ProbeArguments):
+    """At scenario second ``after_s``: all wanted replicas (at least ``ready_min``) and all nodes are Ready."""
 
-    selector: LabelSelector | None = None
-
-
-class ServiceHealthy(ProbeArguments):
-    """Whether the service answers ``/health`` with 200."""
+    after_s: SecondsFromZero = 0.0
+    ready_min: Count = 1
 
 
-class GpuNodesReady(ProbeArguments):
-    """How many nodes with GPUs are Ready."""
+class ReplicasReady(ProbeArguments):
+    """How many replicas of the workload are Ready."""
 
-    gpus_min: Count = 1
+
+class PodsPending(ProbeArguments):
+    """How many pods of the workload are Pending."""
 
 
 PROBES: dict[str, type[ProbeArguments]] = {
-    "ready_replicas": ReadyReplicas,
-    "service_healthy": ServiceHealthy,
-    "gpu_nodes_ready": GpuNodesReady,
+    "workload_steady": WorkloadSteady,
+    "replicas_ready": ReplicasReady,
+    "pods_pending": PodsPending,
 }

@@ -1,0 +1,57 @@
+"""A plan in words, for a terminal or a log: plain text, no colours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.plan.plan import Plan, PlannedFault
+
+
+def describe(plan: Plan) -> str:
+    stats: dict[str, Any] = dict(plan.stats)
+    lines = [
+        plan.title,
+        f"  seed        {plan.seed}",
+        f"  time        {plan.duration_s:g} scenario s in {plan.clock_s:g} clock s (time_scale {plan.time_scale:g})",
+        f"  load        {_load(plan)}",
+        f"  arrivals    {stats['rows']} requests, {stats['mean_per_s']:g}/s on average, {stats['peak_per_s']}/s at the"
+        f" peak (peak-to-mean {stats['peak_to_mean']:.1f}{_promised(plan)}; CV of gaps {stats['gap_cv']:.1f})",
+        f"  prompts     {_tokens(stats['prompt_tokens'])}",
+        f"  answers     {_tokens(stats['output_tokens'])}",
+        f"  schedule    sha256 {plan.schedule.sha256()}",
+    ]
+    lines += (
+        ["  faults      none"] if not plan.faults else ["  faults", *(f"    {_fault(fault)}" for fault in plan.faults)]
+    )
+    if not plan.has_hypothesis:
+        lines.append(
+            "  note        no steady-state-hypothesis: nothing shows a steady start, so the verdict cannot be pass"
+        )
+    return "\n".join(lines)
+
+
+def _load(plan: Plan) -> str:
+    if plan.trace is None:
+        return plan.profile_title
+    trace = plan.trace
+    end_s = trace.start_s + trace.duration_s
+    text = f"{trace.file}, trace seconds {trace.start_s:g} to {end_s:g} at speed {trace.speed:g}"
+    return f"{text}; {trace.shortened_rows} rows shortened" if trace.shortened_rows else text
+
+
+def _promised(plan: Plan) -> str:
+    return "" if plan.peak_to_mean_min is None else f", at least {plan.peak_to_mean_min:g} promised"
+
+
+def _tokens(quantiles: dict[str, int]) -> str:
+    return f"median {quantiles['p50']}, p95 {quantiles['p95']}, longest {quantiles['max']} tokens"
+
+
+def _fault(fault: PlannedFault) -> str:
+    when = "when its turn comes" if fault.starts_s is None else f"at {fault.starts_s:g} s"
+    if fault.starts_s is not None and fault.ends_s is not None and fault.ends_s > fault.starts_s:
+        when = f"from {fault.starts_s:g} to {fault.ends_s:g} s"
+    units = {"gpus": "GPUs"}
+    counts = ((number, units.get(what, what)) for what, number in fault.blast_radius.items())
+    radius = ", ".join(f"{number} {what[:-1] if number == 1 else what}" for number, what in counts)
+    return f"{fault.fault_id} {when}: {', '.join(fault.targets)}{f' ({radius})' if radius else ''}"

@@ -1,0 +1,147 @@
+"""The schedule: one row per arrival, fixed by profile and seed, written before the run so that runs can be compared."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]  # ships no types
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # ships no types
+from numpy.typing import NDArray
+
+from harness.clock import NS_PER_S
+from harness.errors import BadInput, Where
+
+SCHEDULE_FILE = "schedule.parquet"
+COLUMNS = ("t_ns", "prompt_tokens", "output_tokens", "tenant", "session")
+_QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+_SHA_KEY = b"gpu_harness_sha256"
+_STEPS_KEY = b"gpu_harness_load_steps_ns"
+
+Stats = dict[str, int | float | dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """Columns of equal length, sorted by time: a row's number is its request id. ``t_ns`` is clock time from the load's
+    start; ``steps_ns`` are the times at which the load was planned to rise, the first of them 0."""
+
+    t_ns: NDArray[np.int64]
+    prompt_tokens: NDArray[np.int64]
+    output_tokens: NDArray[np.int64]
+    tenant: NDArray[np.str_]
+    session: NDArray[np.str_]
+    """Empty where a request belongs to no session."""
+    steps_ns: tuple[int, ...] = (0,)
+
+    def __len__(self) -> int:
+        return len(self.t_ns)
+
+    @property
+    def rows(self) -> int:
+        return len(self.t_ns)
+
+    def load_steps_ns(self) -> tuple[int, ...]:
+        return self.steps_ns
+
+    def canonical_bytes(self) -> bytes:
+        """What "same seed, same bytes" is said of: the columns one after another, numbers as little-endian int64."""
+        parts = [f"gpu-harness schedule 1\n{len(self)}\n{json.dumps(self.steps_ns)}\n".encode()]
+        parts += [column.astype("<i8").tobytes() for column in (self.t_ns, self.prompt_tokens, self.output_tokens)]
+        parts += ["\n".join(column.tolist()).encode() + b"\n" for column in (self.tenant, self.session)]
+        return b"".join(parts)
+
+    def sha256(self) -> str:
+        return hashlib.sha256(self.canonical_bytes()).hexdigest()
+
+    def write(self, path: Path) -> None:
+        columns = {name: pa.array(getattr(self, name)) for name in COLUMNS}
+        table = pa.table(columns).replace_schema_metadata(
+            {_SHA_KEY: self.sha256().encode(), _STEPS_KEY: json.dumps(self.steps_ns).encode()}
+        )
+        pq.write_table(table, path)
+
+    @classmethod
+    def read(cls, path: Path) -> Schedule:
+        """A schedule whose rows no longer match its checksum is refused."""
+        try:
+            table = pq.read_table(path)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise BadInput(f"is no readable schedule: {error}", where=Where(str(path))) from None
+        if missing := [name for name in COLUMNS if name not in table.column_names]:
+            raise BadInput(f"has no column {', '.join(missing)}", where=Where(str(path)))
+        numbers = [table[name].to_numpy().astype(np.int64) for name in COLUMNS[:3]]
+        texts = [np.array(table[name].to_pylist(), dtype=np.str_) for name in COLUMNS[3:]]
+        metadata = table.schema.metadata or {}
+        steps_ns = tuple(json.loads(metadata.get(_STEPS_KEY, b"[]")))
+        schedule = cls(numbers[0], numbers[1], numbers[2], texts[0], texts[1], steps_ns)
+        if metadata.get(_SHA_KEY, b"").decode() != schedule.sha256():
+            raise BadInput("was changed after it was written", where=Where(str(path)), hint="plan or run again")
+        return schedule
+
+    def stats(self, clock_s: float) -> Stats:
+        """Figures for people, rounded. ``clock_s`` is how long the load lasts: until its last row or longer."""
+        mean = len(self) / clock_s
+        peak = peak_per_s(self.t_ns)
+        return {
+            "rows": len(self),
+            "duration_s": round(clock_s, 6),
+            "mean_per_s": round(mean, 3),
+            "peak_per_s": peak,
+            "peak_to_mean": round(peak / mean, 3) if mean else 0.0,
+            "gap_cv": gap_cv(self.t_ns),
+            "prompt_tokens": token_quantiles(self.prompt_tokens),
+            "output_tokens": token_quantiles(self.output_tokens),
+        }
+
+
+def peak_per_s(t_ns: NDArray[np.int64]) -> int:
+    """The most arrivals in any window of one clock second, wherever it begins."""
+    if not len(t_ns):
+        return 0
+    return int((np.arange(1, len(t_ns) + 1) - np.searchsorted(t_ns, t_ns - NS_PER_S, side="right")).max())
+
+
+def rises_ns(t_ns: NDArray[np.int64], clock_s: float) -> tuple[int, ...]:
+    """When the load rises, seen from its rows alone (for a trace, say): each clock second with at least twice the mean
+    and four requests more than it, after a second below the mean. The load's start is the first."""
+    mean = len(t_ns) / clock_s
+    counts = np.bincount(t_ns // NS_PER_S, minlength=1).tolist() if len(t_ns) else []
+    rises, calm = [0], True
+    for second, count in enumerate(counts):
+        if calm and second and count >= 2 * mean and count >= mean + 4:
+            rises.append(second * NS_PER_S)
+            calm = False
+        calm = calm or count < mean
+    return tuple(rises)
+
+
+def gap_cv(t_ns: NDArray[np.int64]) -> float:
+    """Coefficient of variation of the gaps between arrivals; 0 where there are fewer than two gaps."""
+    if len(t_ns) < 3:
+        return 0.0
+    gaps = [int(gap) for gap in np.diff(t_ns)]
+    # Whole numbers until the last step: the order of a floating-point sum may differ between machines.
+    count, total, squares = len(gaps), sum(gaps), sum(gap * gap for gap in gaps)
+    if total == 0:
+        return 0.0
+    return round(float(np.sqrt((count * squares - total * total) / (total * total))), 3)
+
+
+def token_quantiles(tokens: NDArray[np.int64]) -> dict[str, int]:
+    """Whole tokens of the sorted row at each quantile (nearest rank), and the sum."""
+    if not len(tokens):
+        return {"sum": 0}
+    ordered = np.sort(tokens)
+    ranks = {name: max(0, int(np.ceil(q * len(ordered))) - 1) for name, q in _QUANTILES.items()}
+    return (
+        {"min": int(ordered[0])}
+        | {name: int(ordered[rank]) for name, rank in ranks.items()}
+        | {
+            "max": int(ordered[-1]),
+            "sum": int(tokens.sum()),
+        }
+    )
