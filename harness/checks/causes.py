@@ -1,0 +1,114 @@
+"""Why a stream was cut, told from the cluster's side; what nothing explains is said to be unexplained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.checks.departures import PodFate, exit_code, restarted
+from harness.checks.rows import Request
+from harness.checks.units import NS_PER_S, scenario_s
+from harness.history.tables import ObjectEvent
+
+UNEXPLAINED = "unexplained"
+SIGTERM = "aborted on SIGTERM"
+GRACE_END = "killed at the end of its grace"
+BEFORE_SIGTERM = "cut while its pod was going, before SIGTERM"
+NODE_LOST = "node lost"
+CONTAINER_ENDED = "its container ended"
+GATEWAY = "cut by the gateway"
+
+_NEAR_NS = 250_000_000
+"""How far apart the same moment may be received by the load and by the recorder."""
+_NODE_NEAR_NS = NS_PER_S
+_SILENT_S = 60.0
+"""Scenario seconds after which at the latest a silent kubelet is noticed (node-monitor-grace-period and a tick)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    name: str
+    detail: str = ""
+    seen: ObjectEvent | None = None
+
+    @property
+    def explained(self) -> bool:
+        return self.name != UNEXPLAINED
+
+
+def cause_of(row: Request, fates: Mapping[str, PodFate], lost: Sequence[Request], time_scale: float) -> Cause:
+    """The first cause that the recorded objects bear out; ``lost`` are all lost rows, to see what fell together."""
+    end_ns = row.end_ns
+    fate = fates.get(row.pod or "")
+    if end_ns is None:
+        return Cause(UNEXPLAINED, "its end was not recorded")
+    own = _own_cause(fate, end_ns, time_scale) if fate else None
+    return own or _gateway(row, end_ns, fates, lost, time_scale) or Cause(UNEXPLAINED, _nothing_seen(row, fate))
+
+
+def _own_cause(fate: PodFate, end_ns: int, time_scale: float) -> Cause | None:
+    """Something that happened to the pod itself, or to its node."""
+    return _node_lost(fate, end_ns, time_scale) or _terminating(fate, end_ns, time_scale) or _crashed(fate, end_ns)
+
+
+def _node_lost(fate: PodFate, end_ns: int, time_scale: float) -> Cause | None:
+    node = fate.node
+    ended_before = fate.ended is not None and fate.ended.t_ns <= end_ns
+    if node is None or ended_before:
+        return None
+    if node.gone_ns is not None and node.gone_ns <= end_ns + _NODE_NEAR_NS:
+        return Cause(NODE_LOST, f"{node.name} was gone while its pod still served")
+    if node.silent_ns is not None and scenario_s(end_ns - node.silent_ns, time_scale) >= -_SILENT_S:
+        return Cause(NODE_LOST, f"{node.name} fell silent")
+    return None
+
+
+def _terminating(fate: PodFate, end_ns: int, time_scale: float) -> Cause | None:
+    if fate.asked is None or fate.asked.t_ns > end_ns + _NEAR_NS:
+        return None
+    near_s = scenario_s(_NEAR_NS, time_scale)
+    after_s = max(0.0, scenario_s(end_ns - fate.asked.t_ns, time_scale))
+    when = f"{after_s:.1f} s after {fate.name} was asked to go"
+    code = exit_code(fate.ended.object) if fate.ended else None
+    killed = code == 137 and fate.ended is not None and abs(fate.ended.t_ns - end_ns) <= _NODE_NEAR_NS
+    if killed or after_s >= fate.grace_s - near_s:
+        return Cause(GRACE_END, f"{when}, grace {fate.grace_s:.0f} s", fate.asked)
+    if after_s >= fate.pre_stop_s - near_s:
+        return Cause(SIGTERM, f"{when}, preStop {fate.pre_stop_s:.0f} s, grace {fate.grace_s:.0f} s", fate.asked)
+    return Cause(BEFORE_SIGTERM, f"{when}, preStop {fate.pre_stop_s:.0f} s", fate.asked)
+
+
+def _crashed(fate: PodFate, end_ns: int) -> Cause | None:
+    """A container that ended at about the time, though nobody asked its pod to go."""
+    for event in fate.life.seen:
+        if abs(event.t_ns - end_ns) <= _NODE_NEAR_NS and (
+            restarted(event.object) or exit_code(event.object) is not None
+        ):
+            reason = event.object.get("status", {}).get("reason")
+            return Cause(CONTAINER_ENDED, f"exit {exit_code(event.object)}{f', {reason}' if reason else ''}", event)
+    return None
+
+
+def _gateway(
+    row: Request, end_ns: int, fates: Mapping[str, PodFate], lost: Sequence[Request], time_scale: float
+) -> Cause | None:
+    """No pod was named, or streams of several pods fell in the same moment while the pods went on."""
+    if row.pod is None:
+        return Cause(GATEWAY, "before any pod was named")
+    together = {
+        fate.name
+        for other in lost
+        if other.end_ns is not None
+        and abs(other.end_ns - end_ns) <= _NEAR_NS
+        and (fate := fates.get(other.pod or ""))
+        and _own_cause(fate, other.end_ns, time_scale) is None
+    }
+    if len(together) < 2:
+        return None
+    return Cause(GATEWAY, f"streams of {len(together)} pods fell in the same moment, and the pods went on")
+
+
+def _nothing_seen(row: Request, fate: PodFate | None) -> str:
+    if fate is None:
+        return f"pod {row.pod} is not in the recording"
+    return f"{fate.name} went on, and nothing was seen to happen to it or its node"

@@ -1,0 +1,140 @@
+"""How pods of the workload went: when they were asked to, what their node was doing, how their containers ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.history.lives import Json, Life, going, lives, node_of, terminal, workload_pods
+from harness.history.tables import FaultStage, ObjectEvent
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+
+DISRUPTION_TAINTS = frozenset(
+    {
+        "karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler", "aws-node-termination-handler/spot-itn",
+        "node.kubernetes.io/unschedulable",
+    }
+)  # fmt: skip
+"""Taints by which somebody announces that a node's pods will be moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFate:
+    """Times in history nanoseconds, None where it did not happen."""
+
+    name: str
+    noticed_ns: int | None
+    """Tainted for disruption, or hit by an injected fault."""
+    gone_ns: int | None
+    """The Node object vanished, or a fault that took the instance came to its end."""
+    silent_ns: int | None
+    """Its Ready condition left True: the kubelet stopped, or reports trouble."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodFate:
+    """One pod and all that bears on its going."""
+
+    life: Life
+    asked: ObjectEvent | None
+    """First version with a deletionTimestamp."""
+    ended: ObjectEvent | None
+    """First version in which its containers had ended."""
+    node: NodeFate | None
+
+    @property
+    def name(self) -> str:
+        return self.life.name
+
+    @property
+    def node_name(self) -> str:
+        return node_of(self.life.last)
+
+    @property
+    def grace_s(self) -> float:
+        """As written to the API, in scenario seconds."""
+        asked = self.asked.object if self.asked else self.life.last
+        written = asked.get("metadata", {}).get("deletionGracePeriodSeconds")
+        return float(asked.get("spec", {}).get("terminationGracePeriodSeconds", 30) if written is None else written)
+
+    @property
+    def pre_stop_s(self) -> float:
+        sleeps = [
+            float((((c.get("lifecycle") or {}).get("preStop") or {}).get("sleep") or {}).get("seconds", 0))
+            for c in self.life.last.get("spec", {}).get("containers") or ()
+        ]
+        return max(sleeps, default=0.0)
+
+    @property
+    def alive_until_ns(self) -> int | None:
+        ends = [event.t_ns for event in (self.ended, self.life.gone) if event is not None]
+        return min(ends, default=None)
+
+    def moments(self) -> list[tuple[int, str]]:
+        """When streams on this pod were put at risk, and by what; only while it lived."""
+        found = [(self.asked.t_ns, "asked to go")] if self.asked else []
+        if self.node is not None:
+            found += [(self.node.noticed_ns, "its node was noticed")] if self.node.noticed_ns is not None else []
+            found += [(self.node.gone_ns, "its node was lost")] if self.node.gone_ns is not None else []
+        until = self.alive_until_ns
+        return sorted((t, why) for t, why in found if t >= self.life.born_ns and (until is None or t <= until))
+
+
+def pod_fates(history: History) -> dict[str, PodFate]:
+    """Every pod of the workload by name."""
+    nodes = node_fates(history)
+    return {
+        pod.name: PodFate(pod, pod.when(going), pod.when(terminal), nodes.get(node_of(pod.last)))
+        for pod in workload_pods(history)
+    }
+
+
+def node_fates(history: History) -> dict[str, NodeFate]:
+    struck: dict[str, int] = {}
+    taken: dict[str, int] = {}
+    for event in history.faults:
+        if not event.disruptive:
+            continue
+        for target in event.targets:
+            if event.stage is FaultStage.INJECTED:
+                struck.setdefault(target, event.t_ns)
+            elif event.stage is FaultStage.ENDED and event.fault in _TAKES_THE_INSTANCE:
+                taken.setdefault(target, event.t_ns)
+    fates: dict[str, NodeFate] = {}
+    for life in lives(history.objects, "Node"):
+        tainted, silent = life.when(disrupted), life.when(_silent)
+        noticed = [t for t in (tainted.t_ns if tainted else None, struck.get(life.name)) if t is not None]
+        gone = [t for t in (life.gone.t_ns if life.gone else None, taken.get(life.name)) if t is not None]
+        fates[life.name] = NodeFate(life.name, min(noticed, default=None), min(gone, default=None), _t(silent))
+    return fates
+
+
+_TAKES_THE_INSTANCE = frozenset({"spot_interruption"})
+
+
+def disrupted(node: Json) -> bool:
+    return any(taint.get("key") in DISRUPTION_TAINTS for taint in node.get("spec", {}).get("taints") or ())
+
+
+def _silent(node: Json) -> bool:
+    conditions = node.get("status", {}).get("conditions") or ()
+    return any(c.get("type") == "Ready" and c.get("status") == "Unknown" for c in conditions)
+
+
+def exit_code(pod: Json) -> int | None:
+    """Of the first container that ended."""
+    for status in pod.get("status", {}).get("containerStatuses") or ():
+        for state in (status.get("state") or {}, status.get("lastState") or {}):
+            if "terminated" in state:
+                return int(state["terminated"].get("exitCode", 0))
+    return None
+
+
+def restarted(pod: Json) -> bool:
+    return any(int(s.get("restartCount", 0)) > 0 for s in pod.get("status", {}).get("containerStatuses") or ())
+
+
+def _t(event: ObjectEvent | None) -> int | None:
+    return None if event is None else event.t_ns

@@ -1,0 +1,41 @@
+"""Which requests the run itself ended, so that nobody takes the harness's own stop for the system's fault."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from harness.checks.rows import Request
+from harness.checks.units import NS_PER_S
+from harness.history.tables import Outcome
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+
+END_MARKS = frozenset({"ended", "interrupted", "child_died", "aborted", "error"})
+"""Marks by which the supervisor dates an early end of a run."""
+_NOTICED_NS = 2 * NS_PER_S
+"""A dead child is noticed this much later at most, and what it carried fell with it."""
+
+
+def ended_early_ns(history: History) -> int | None:
+    """From when on an early end of the run may have cut streams; None for a run that was completed, or undated."""
+    if history.run.ended == "completed":
+        return None
+    marked = [mark.t_ns for mark in history.marks if mark.name in END_MARKS]
+    if not marked:
+        return None
+    return min(marked) - (_NOTICED_NS if history.run.ended == "child_died" else 0)
+
+
+def set_aside(history: History, table: Sequence[Request]) -> frozenset[int]:
+    """Requests that the harness's own early end cut short; they prove nothing."""
+    if history.run.ended == "completed":
+        return frozenset()
+    since = ended_early_ns(history)
+    return frozenset(
+        row.request_id
+        for row in table
+        if row.outcome == Outcome.UNFINISHED
+        or (since is not None and row.cut and row.end_ns is not None and row.end_ns >= since)
+    )

@@ -1,0 +1,198 @@
+"""A gang holds GPUs for as many members as it needs at least, or for none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.checks.units import NS_PER_S, both, count, scenario_s
+from harness.history.lives import Json, Life, going, gpus_of, lives, node_of, terminal, unschedulable
+from harness.history.tables import ObjectEvent
+from harness.verdict import Evidence, Finding, Role, Status, Value
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+    from harness.spec.checks import GangSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A time in which a gang held some, but not enough."""
+
+    start_ns: int
+    end_ns: int
+    bound: int
+    gpu_ns: int
+    event: ObjectEvent
+
+    @property
+    def length_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    group: Life
+    members: tuple[Life, ...]
+    min_count: int
+    partials: tuple[Partial, ...]
+    short: bool
+    """A member found no room."""
+    lost: int
+    """Members that were bound and went."""
+
+    @property
+    def exercised(self) -> bool:
+        return self.short or self.lost > 0
+
+    @property
+    def longest(self) -> Partial | None:
+        return max(self.partials, key=lambda p: p.length_ns, default=None)
+
+
+def gang(history: History, spec: GangSpec) -> Finding:
+    """Binding a gang is not atomic at the API, so a part may be bound for ``atomicity_s_max`` scenario seconds.
+
+    UNKNOWN when no gang met a shortage or lost a member, and when the recorder was blind within the time in which a
+    gang seemed to be partly bound.
+    """
+    gangs = [g for g in gangs_of(history) if g.members]
+    tested = [g for g in gangs if g.exercised]
+    limit_ns = round(spec.atomicity_s_max / history.run.time_scale * NS_PER_S)
+    broken = [(g, p) for g in gangs for p in g.partials if p.length_ns > limit_ns]
+    surely = [(g, p) for g, p in broken if not _blind(history, p)]
+    wasted = sum(p.gpu_ns for g in gangs for p in g.partials)
+    longest = max((p.length_ns for g in gangs for p in g.partials), default=0)
+    scale = history.run.time_scale
+    numbers: dict[str, Value] = {
+        "atomicity_s_max": spec.atomicity_s_max,
+        "gangs": len(gangs),
+        "gangs_short": sum(1 for g in gangs if g.short),
+        "members_lost": sum(g.lost for g in gangs),
+        "partial_s_longest": scenario_s(longest, scale),
+        "gpu_s_wasted": scenario_s(wasted, scale),
+    }
+    if surely:
+        status, sentence = Status.FAIL, _broken_sentence(surely, spec, scale)
+    elif broken:
+        status = Status.UNKNOWN
+        sentence = f"the recorder was blind while a gang seemed partly bound: {_broken_sentence(broken, spec, scale)}"
+    elif not tested:
+        status = Status.UNKNOWN
+        sentence = f"{count(len(gangs), 'gang')}, but none met a shortage or lost a member, so none was put to the test"
+    else:
+        status = Status.PASS
+        short, lost = sum(1 for g in tested if g.short), sum(1 for g in tested if g.lost)
+        sentence = (
+            f"{count(len(tested), 'gang')} put to the test ({short} met a shortage, {lost} lost a member): never "
+            f"partly bound for longer than {both(longest, scale)} (limit {spec.atomicity_s_max:.0f} s), "
+            f"{scenario_s(wasted, scale):.1f} GPU-seconds held in vain"
+        )
+    return Finding("gang", Role.CHECK, status, sentence, len(tested), numbers, _evidence(gangs, broken, scale))
+
+
+def gangs_of(history: History) -> tuple[Gang, ...]:
+    """Every native PodGroup with a gang policy, by first sight."""
+    pods = lives(history.objects, "Pod")
+    last_ns = history.objects[-1].t_ns if history.objects else 0
+    found: list[Gang] = []
+    for group in lives(history.objects, "PodGroup"):
+        policy = group.last.get("spec", {}).get("schedulingPolicy", {}).get("gang")
+        if not policy:
+            continue
+        members = tuple(p for p in pods if p.namespace == group.namespace and group_name(p.last) == group.name)
+        over = group.when(going) or group.gone
+        end_ns = over.t_ns if over else last_ns
+        found.append(
+            Gang(
+                group,
+                members,
+                int(policy.get("minCount", 1)),
+                partials(members, int(policy.get("minCount", 1)), end_ns),
+                any(m.when(unschedulable) for m in members),
+                sum(1 for m in members if (left := _left(m)) is not None and left < end_ns),
+            )
+        )
+    return tuple(found)
+
+
+def group_name(pod: Json) -> str:
+    return str((pod.get("spec", {}).get("schedulingGroup") or {}).get("podGroupName") or "")
+
+
+def holds(pod: Json | None) -> bool:
+    """Whether it keeps its place: bound, not ended, not on its way out."""
+    return pod is not None and bool(node_of(pod)) and not terminal(pod) and not going(pod)
+
+
+def partials(members: Sequence[Life], min_count: int, end_ns: int) -> tuple[Partial, ...]:
+    """Times with at least one and fewer than ``min_count`` members bound, joined where they touch."""
+    found: list[Partial] = []
+    events = sorted((e for m in members for e in m.seen), key=lambda e: e.index)
+    for event, following in zip(events, [*events[1:], None], strict=True):
+        until = min(end_ns, following.t_ns if following else end_ns)
+        bound = [m for m in members if holds(_version(m, event))]
+        if not 0 < len(bound) < min_count or until <= event.t_ns:
+            continue
+        gpu_ns = sum(gpus_of(m.last) for m in bound) * (until - event.t_ns)
+        if found and found[-1].end_ns == event.t_ns:
+            last = found.pop()
+            found.append(Partial(last.start_ns, until, max(last.bound, len(bound)), last.gpu_ns + gpu_ns, last.event))
+        else:
+            found.append(Partial(event.t_ns, until, len(bound), gpu_ns, event))
+    return tuple(found)
+
+
+def _version(pod: Life, event: ObjectEvent) -> Json | None:
+    if pod.gone is not None and pod.gone.index <= event.index:
+        return None
+    return next((e.object for e in reversed(pod.seen) if e.index <= event.index), None)
+
+
+def _left(pod: Life) -> int | None:
+    """When a member that was bound stopped holding its place."""
+    if not node_of(pod.last):
+        return None
+    left = pod.when(lambda obj: going(obj) or terminal(obj)) or pod.gone
+    return left.t_ns if left else None
+
+
+def _blind(history: History, partial: Partial) -> bool:
+    return any(
+        gap.kind in ("Pod", "PodGroup") and (gap.since_ns or 0) < partial.end_ns and gap.t_ns > partial.start_ns
+        for gap in history.gaps
+    )
+
+
+def _broken_sentence(broken: Sequence[tuple[Gang, Partial]], spec: GangSpec, scale: float) -> str:
+    parts = [
+        f"{g.group.name} held {p.bound} of the {g.min_count} members it needs for {both(p.length_ns, scale)} "
+        f"({scenario_s(p.gpu_ns, scale):.1f} GPU-seconds in vain)"
+        for g, p in broken
+    ]
+    return f"{count(len(parts), 'time')} longer than {spec.atomicity_s_max:.0f} s: {'; '.join(parts)}"
+
+
+def _evidence(gangs: Sequence[Gang], broken: Sequence[tuple[Gang, Partial]], scale: float) -> tuple[Evidence, ...]:
+    rows = [
+        Evidence(
+            f"objects:{p.event.index}",
+            p.start_ns,
+            f"{g.group.name}: {p.bound} of {g.min_count} bound for {both(p.length_ns, scale)}",
+            {
+                "gang": g.group.name,
+                "bound": p.bound,
+                "min_count": g.min_count,
+                "partial_s": scenario_s(p.length_ns, scale),
+            },
+        )
+        for g, p in broken
+    ]
+    for g in gangs:
+        if not g.exercised:
+            continue
+        met = "met a shortage" if g.short else "met no shortage"
+        text = f"{g.group.name}: {count(len(g.members), 'pod')}, needs {g.min_count}, {met}, lost {g.lost}"
+        rows.append(Evidence(f"objects:{g.group.seen[0].index}", g.group.born_ns, text, {"gang": g.group.name}))
+    return tuple(rows)

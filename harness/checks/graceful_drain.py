@@ -1,0 +1,192 @@
+"""A stream that is in flight when its pod or node is asked to go ends whole, and no stream is cut at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.checks.causes import Cause, cause_of
+from harness.checks.departures import PodFate, pod_fates
+from harness.checks.endings import set_aside
+from harness.checks.rows import Request, rows
+from harness.checks.units import clock_s, count, listed
+from harness.history.lives import lives
+from harness.history.tables import Outcome
+from harness.verdict import Evidence, Finding, Role, Status, Value
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+    from harness.spec.checks import GracefulDrainSpec
+
+_ROUTING_NS = 250_000_000
+"""A router may learn this much later than the recorder that an endpoint is terminating."""
+_ROUTED_ROWS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Streams:
+    """The requests of a run, told apart."""
+
+    at_risk: dict[int, tuple[Request, PodFate]]
+    """In flight when their pod or node was asked to go, by request."""
+    lost: list[tuple[Request, Cause]]
+    """Unexplained ones first."""
+    refused: list[Request]
+    """503 with no pod behind it: turned away at the door, no stream was cut."""
+    routed: list[Request]
+    """Began on a pod whose endpoint was terminating already."""
+    aside: int
+
+
+def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
+    """A cut stream is its own proof, whatever cut it and whatever the recorder missed; planned hang-ups stand apart.
+
+    UNKNOWN when no stream was in flight at any notice or deletion, and when a run that ended early leaves only cut
+    streams that nothing in the cluster explains: its own end may have cut them.
+    """
+    fates = pod_fates(history)
+    streams = _streams(history, fates)
+    at_risk = [row for row, _ in streams.at_risk.values() if not row.hung_up_by_plan]
+    lost_ids = {row.request_id for row, _ in streams.lost}
+    whole = [row for row in at_risk if row.request_id not in lost_ids]
+    ended_early = history.run.ended != "completed"
+    proof = [row for row, cause in streams.lost if cause.explained or not ended_early]
+    lost_sentence = _lost_sentence(streams, spec, len(at_risk))
+    if len(proof) > spec.streams_lost_max:
+        status, sentence = Status.FAIL, lost_sentence
+    elif len(streams.lost) > spec.streams_lost_max:
+        status = Status.UNKNOWN
+        sentence = f"the run ended early ({history.run.ended}), which may have cut them: {lost_sentence}"
+    elif not at_risk:
+        status = Status.UNKNOWN
+        sentence = "no stream was in flight when a pod or node was asked to go, so draining was not put to the test"
+    else:
+        status, sentence = Status.PASS, _whole_sentence(streams, whole)
+    numbers: dict[str, Value] = {
+        "streams_lost_max": spec.streams_lost_max,
+        "streams_at_risk": len(at_risk),
+        "streams_whole": len(whole),
+        "streams_lost": len(streams.lost),
+        "streams_lost_at_risk": len(at_risk) - len(whole),
+        "streams_lost_unexplained": sum(1 for _, cause in streams.lost if not cause.explained),
+        "hung_up_by_plan": sum(1 for row in rows(history.requests) if row.hung_up_by_plan),
+        "routed_to_terminating": len(streams.routed),
+        "refused_without_pod": len(streams.refused),
+        "set_aside_at_run_end": streams.aside,
+        "pods_left": sum(1 for fate in fates.values() if fate.moments()),
+    }
+    return Finding("graceful_drain", Role.CHECK, status, sentence, len(at_risk), numbers, _evidence(streams))
+
+
+def _streams(history: History, fates: dict[str, PodFate]) -> _Streams:
+    table = rows(history.requests)
+    aside = set_aside(history, table)
+    counted = [row for row in table if row.request_id not in aside]
+    refused = [row for row in counted if _refused(row)]
+    lost = [row for row in counted if row.cut and row.sent_ns is not None and not _refused(row)]
+    causes = [(row, cause_of(row, fates, lost, history.run.time_scale)) for row in lost]
+    causes.sort(key=lambda pair: (pair[1].explained, pair[0].end_ns or 0, pair[0].request_id))
+    at_risk: dict[int, tuple[Request, PodFate]] = {}
+    for row in counted:
+        fate = fates.get(row.pod or "")
+        if fate and any(row.in_flight_at(t) for t, _ in fate.moments()):
+            at_risk[row.request_id] = (row, fate)
+    closed = _terminating_since(history)
+    routed = [
+        row
+        for row in counted
+        if row.sent_ns is not None and row.pod in closed and row.sent_ns > closed[row.pod] + _ROUTING_NS
+    ]
+    return _Streams(at_risk, causes, refused, routed, len(aside))
+
+
+def _refused(row: Request) -> bool:
+    return row.outcome == Outcome.HTTP_5XX and row.status == 503 and row.pod is None
+
+
+def _terminating_since(history: History) -> dict[str | None, int]:
+    """When the workload's slices first said that a pod's endpoint is terminating."""
+    since: dict[str | None, int] = {}
+    for life in lives(history.objects, "EndpointSlice"):
+        for event in life.seen:
+            for endpoint in event.object.get("endpoints") or ():
+                if endpoint.get("conditions", {}).get("terminating"):
+                    pod = endpoint.get("targetRef", {}).get("name")
+                    since[pod] = min(event.t_ns, since.get(pod, event.t_ns))
+    return since
+
+
+def _lost_sentence(streams: _Streams, spec: GracefulDrainSpec, at_risk: int) -> str:
+    """Counts by cause, the unexplained first, each with its requests, pods and nodes."""
+    parts: list[str] = []
+    for name, n in Counter(cause.name for _, cause in streams.lost).items():
+        hit = [row for row, cause in streams.lost if cause.name == name]
+        requests = listed([str(row.request_id) for row in hit])
+        pods = listed(sorted({row.pod or "no pod named" for row in hit}))
+        nodes = listed(sorted({row.node for row in hit if row.node}))
+        where = f"{pods} on {nodes}" if nodes else pods
+        parts.append(f"{n} {name} ({count(len(hit), 'request').split(' ', 1)[1]} {requests}; {where})")
+    return (
+        f"{count(len(streams.lost), 'stream')} lost (allowed {spec.streams_lost_max}; {at_risk} in flight at a notice "
+        f"or deletion): {'; '.join(parts)}"
+    )
+
+
+def _whole_sentence(streams: _Streams, whole: list[Request]) -> str:
+    pods = {fate.name for _, fate in streams.at_risk.values()}
+    nodes = sorted({fate.node_name for _, fate in streams.at_risk.values() if fate.node_name})
+    planned = sum(1 for row, _ in streams.at_risk.values() if row.hung_up_by_plan)
+    where = f"{count(len(pods), 'pod')} of {listed(nodes)}"
+    text = f"{count(len(whole), 'stream')} in flight on {where} when they were asked to go"
+    lost = (
+        f"; {count(len(streams.lost), 'stream')} lost, as many as allowed or fewer"
+        if streams.lost
+        else ", all ended whole"
+    )
+    apart = f"; {planned} hung up by plan stand apart" if planned else ""
+    routed = (
+        f"; {count(len(streams.routed), 'request')} began on a pod that was already terminating"
+        if streams.routed
+        else ""
+    )
+    return text + lost + apart + routed
+
+
+def _evidence(streams: _Streams) -> tuple[Evidence, ...]:
+    cut = [
+        Evidence(
+            row.ref,
+            row.end_ns,
+            f"{row.outcome} on {row.pod or 'no named pod'}{f' ({row.node})' if row.node else ''}: {cause.name}"
+            f"{f', {cause.detail}' if cause.detail else ''}",
+            {
+                "pod": row.pod, "node": row.node, "outcome": row.outcome, "cause": cause.name, "reason": row.reason,
+                "seen": f"objects:{cause.seen.index}" if cause.seen else None,
+            },
+        )
+        for row, cause in streams.lost
+    ]  # fmt: skip
+    routed = [
+        Evidence(row.ref, row.sent_ns, f"began on {row.pod}, whose endpoint was already terminating", {"pod": row.pod})
+        for row in streams.routed[:_ROUTED_ROWS]
+    ]
+    return (*cut, *routed, *_departures(streams))
+
+
+def _departures(streams: _Streams) -> list[Evidence]:
+    """One row for each pod whose streams were at risk."""
+    found: list[Evidence] = []
+    lost = {row.request_id for row, _ in streams.lost}
+    for name in sorted({fate.name for _, fate in streams.at_risk.values()}):
+        own = [(row, fate) for row, fate in streams.at_risk.values() if fate.name == name]
+        fate = own[0][1]
+        t_ns, why = fate.moments()[0]
+        cut = sum(1 for row, _ in own if row.request_id in lost)
+        longest = max((clock_s((row.end_ns or t_ns) - t_ns) for row, _ in own), default=0.0)
+        ref = f"objects:{fate.asked.index}" if fate.asked else f"objects:{fate.life.seen[-1].index}"
+        text = f"{name} on {fate.node_name}: {why} with {count(len(own), 'stream')} in flight, {cut} lost"
+        found.append(
+            Evidence(ref, t_ns, text, {"pod": name, "node": fate.node_name, "longest_clock_s": round(longest, 2)})
+        )
+    return found

@@ -1,0 +1,97 @@
+"""The planned load was really offered: every request went out, and at its time."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from harness.checks.machine_did_not_stall import stalls
+from harness.checks.rows import Request, nearest_rank, rows
+from harness.checks.units import NS_PER_MS, count, ms
+from harness.history.tables import Outcome
+from harness.verdict import Evidence, Finding, Role, Status, Value
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+
+LAG_MS_MAX = 1000.0
+"""A single send later than this is no open loop any more, however good the p99 is."""
+_EVIDENCE_ROWS = 20
+
+
+def load_offered(history: History) -> Finding:
+    """UNKNOWN when nothing was planned or sent.
+
+    Lateness that a recorded stall of the whole machine explains is forgiven here: it is ``machine_did_not_stall``'s
+    to say. A turn that was not sent because its session's predecessor had not ended is the system's doing, not the
+    generator's, and stands apart.
+    """
+    table = rows(history.requests)
+    sent = [row for row in table if row.sent_ns is not None]
+    held = [row for row in table if row.outcome == Outcome.NOT_SENT and row.reason == "session"]
+    unsent = [row for row in table if row.outcome == Outcome.NOT_SENT and row.reason != "session"]
+    limit_ms = history.run.load_lag_limit_ms
+    stood_still = stalls(history)
+    lags = {row.request_id: ms(own_lag_ns(row, stood_still)) for row in sent}
+    ordered = list(lags.values())
+    p99, most = nearest_rank(ordered, 0.99), max(ordered, default=None)
+    late = [row for row in sent if lags[row.request_id] > limit_ms]
+    numbers: dict[str, Value] = {
+        "planned": len(table),
+        "sent": len(sent),
+        "not_sent": len(unsent),
+        "not_sent_session": len(held),
+        "lag_ms_mean": sum(ordered) / len(ordered) if ordered else None,
+        "lag_ms_p99": p99,
+        "lag_ms_max": most,
+        "lag_ms_p99_limit": limit_ms,
+        "sent_late": len(late),
+        "load_cpu_ratio_max": _sample_max(history, "cpu_ratio"),
+        "load_loop_gap_ms_max": _sample_max(history, "loop_gap_ms_max"),
+    }
+    status, sentence = _judge(len(table), len(sent), unsent, late, limit_ms, p99, most)
+    worst = sorted(late, key=lambda row: -lags[row.request_id])[:_EVIDENCE_ROWS]
+    evidence = (
+        *(Evidence(row.ref, row.sent_ns, f"sent {lags[row.request_id]:.0f} ms after its time") for row in worst),
+        *(
+            Evidence(row.ref, row.intended_ns, f"not sent: {row.reason or 'no reason given'}")
+            for row in unsent[:_EVIDENCE_ROWS]
+        ),
+    )
+    return Finding("load_offered", Role.VALIDITY, status, sentence, len(sent), numbers, evidence)
+
+
+def _judge(
+    planned: int, sent: int, unsent: Sequence[Request], late: Sequence[Request], limit_ms: float,
+    p99: float | None, most: float | None,
+) -> tuple[Status, str]:  # fmt: skip
+    if not planned:
+        return Status.UNKNOWN, "no load was planned"
+    if p99 is None or most is None:
+        return Status.FAIL, f"none of {planned} planned requests was sent"
+    lag = f"sends were late by {p99:.0f} ms at p99 (limit {limit_ms:.0f} ms) and {most:.0f} ms at most"
+    if unsent:
+        return Status.FAIL, f"{count(len(unsent), 'request')} of {planned} planned were never sent; {lag}"
+    if p99 > limit_ms or most > max(LAG_MS_MAX, limit_ms):
+        return Status.FAIL, f"the load was not offered as planned: {len(late)} of {sent} {lag}"
+    return Status.PASS, f"{sent} of {planned} planned requests were sent, and {lag}"
+
+
+def own_lag_ns(row: Request, stood_still: Sequence[tuple[int, int]]) -> int:
+    """The lateness of a send, without the time in which the whole machine stood still; never negative."""
+    if row.sent_ns is None:
+        return 0
+    lag = row.sent_ns - row.intended_ns
+    if lag <= NS_PER_MS or not stood_still:
+        return max(0, lag)
+    # After a stall the backlog goes out one by one, so a send is also forgiven what it queued behind the stall.
+    first = bisect_left([end for _, end in stood_still], row.intended_ns)
+    forgiven = sum(max(0, min(end, row.sent_ns) - max(start, row.intended_ns)) for start, end in stood_still[first:])
+    return max(0, lag - forgiven)
+
+
+def _sample_max(history: History, name: str) -> float | None:
+    table = history.samples
+    values = table[(table["source"] == "load") & (table["name"] == name)]["value"]
+    return None if values.empty else float(values.max())

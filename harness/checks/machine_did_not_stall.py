@@ -1,0 +1,49 @@
+"""The machine that ran the harness never stood still for longer than half a second."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.checks.units import NS_PER_S, clock_s, count
+from harness.verdict import Evidence, Finding, Role, Status
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+
+STALL_LIMIT_S = 0.5
+SOURCE, NAME = "machine", "stall_s"
+
+
+def stalls(history: History) -> list[tuple[int, int]]:
+    """Every stall the watchdog saw, as [start, end) in history time. A sample carries a stall's length at its end."""
+    table = history.samples
+    seen = table[(table["source"] == SOURCE) & (table["name"] == NAME) & (table["value"] > 0)]
+    return [
+        (int(t - length * NS_PER_S), int(t))
+        for t, length in zip(seen["t_ns"].tolist(), seen["value"].tolist(), strict=True)
+    ]
+
+
+def machine_did_not_stall(history: History) -> Finding:
+    """UNKNOWN when the watchdog left no sample at all: it writes one of length 0 when it starts."""
+    table = history.samples
+    looked = int(((table["source"] == SOURCE) & (table["name"] == NAME)).sum())
+    seen = stalls(history)
+    long = [(start, end) for start, end in seen if clock_s(end - start) > STALL_LIMIT_S]
+    longest = max((clock_s(end - start) for start, end in seen), default=0.0)
+    numbers = {"stall_s_max": longest, "stall_s_limit": STALL_LIMIT_S, "stalls_over_limit": len(long)}
+    if not looked:
+        status, sentence = Status.UNKNOWN, "the stall watchdog left no sample, so nobody watched the machine"
+    elif long:
+        status = Status.FAIL
+        sentence = (
+            f"the machine stood still {count(len(long), 'time')} for longer than {STALL_LIMIT_S} s (longest "
+            f"{longest:.2f} s), so times measured in this run are not the system's"
+        )
+    else:
+        status = Status.PASS
+        sentence = f"the longest stall of the machine was {longest:.2f} s (limit {STALL_LIMIT_S} s)"
+    evidence = tuple(
+        Evidence("samples:machine/stall_s", end, f"stood still for {clock_s(end - start):.2f} s") for start, end in long
+    )
+    return Finding("machine_did_not_stall", Role.VALIDITY, status, sentence, looked, dict(numbers), evidence)

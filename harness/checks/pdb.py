@@ -1,0 +1,300 @@
+"""No voluntary disruption leaves fewer healthy pods than their disruption budget asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.checks.departures import disrupted
+from harness.checks.units import NS_PER_MS, NS_PER_S, both, count, listed, scenario_s
+from harness.history.lives import Json, Life, condition, going, labels_of, lives, node_of, owner_of, ready, terminal
+from harness.history.scaleup import leaving, replica_steps
+from harness.history.tables import ObjectEvent
+from harness.verdict import Evidence, Finding, Role, Status, Value
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+    from harness.spec.checks import PdbSpec
+
+EVICTION, PLAIN_DELETE = "evicted", "deleted past the Eviction API by a drain"
+_INVOLUNTARY = {
+    "DeletionByTaintManager": "taken by the taint manager",
+    "DeletionByPodGC": "collected after its node",
+    "TerminationByKubelet": "ended by its kubelet",
+    "PreemptionByScheduler": "preempted",
+}
+_HELD_NS = 50 * NS_PER_MS
+"""A drain that is not held back evicts at once; what stays longer than this while nothing is allowed was refused."""
+_SCALE_NS = NS_PER_S
+_BLINDING = frozenset({"Pod", "PodDisruptionBudget"})
+
+
+@dataclass(frozen=True, slots=True)
+class Disruption:
+    """One pod of a budget that was asked to go."""
+
+    pod: Life
+    event: ObjectEvent
+    how: str
+    voluntary: bool
+    was_healthy: bool
+    healthy_after: int
+    desired: int | None
+    allowed_before: int | None
+
+    @property
+    def overdraws(self) -> bool:
+        """Taking a pod that was not healthy costs the budget nothing."""
+        if not (self.voluntary and self.was_healthy) or self.desired is None:
+            return False
+        return self.healthy_after < self.desired or (self.how == PLAIN_DELETE and self.allowed_before == 0)
+
+
+def pdb(history: History, spec: PdbSpec) -> Finding:
+    """Healthy pods are counted from the pods themselves; the wanted number is what the budget's status said last.
+
+    UNKNOWN without a budget, without a voluntary disruption of a pod under one, when a budget had no status yet, and
+    when the recorder was blind for pods or budgets and saw nothing wrong. Pods that a controller scales away are under
+    no budget; losses with a node are told apart.
+    """
+    budgets = lives(history.objects, "PodDisruptionBudget")
+    under = [(budget, disruptions(history, budget)) for budget in budgets]
+    found = [(budget, d) for budget, ds in under for d in ds]
+    voluntary = [(budget, d) for budget, d in found if d.voluntary]
+    bad = [(budget, d) for budget, d in voluntary if d.overdraws]
+    held = [row for budget in budgets for row in held_back(history, budget)]
+    blind = [gap for gap in history.gaps if gap.kind in _BLINDING]
+    longest = max((ns for _, ns in held), default=0)
+    refusals = _refusals_in_events(history)
+    numbers: dict[str, Value] = {
+        "budgets": len(budgets),
+        "voluntary": len(voluntary),
+        "evicted": sum(1 for _, d in voluntary if d.how == EVICTION),
+        "deleted_past_eviction": sum(1 for _, d in voluntary if d.how == PLAIN_DELETE),
+        "involuntary": sum(1 for _, d in found if not d.voluntary),
+        "overdrawn": len(bad),
+        "healthy_spare_min": min(
+            (d.healthy_after - d.desired for _, d in voluntary if d.desired is not None), default=None
+        ),
+        "held_back": len(held),
+        "held_back_s_max": scenario_s(longest, history.run.time_scale) if held else None,
+        "refusals_in_events": len(refusals),
+    }
+    refused = _held_text(history, held, longest)
+    if bad:
+        status, sentence = Status.FAIL, _bad_sentence(bad, len(voluntary)) + refused
+    elif not budgets:
+        status, sentence = Status.UNKNOWN, "there is no disruption budget, so none was put to the test"
+    elif not voluntary:
+        status, sentence = (
+            Status.UNKNOWN,
+            "no pod under a budget was disrupted on purpose, so none was put to the test" + refused,
+        )
+    elif any(d.desired is None for _, d in voluntary):
+        status, sentence = Status.UNKNOWN, "a budget had no status yet when its pods were disrupted"
+    elif blind:
+        status, sentence = Status.UNKNOWN, f"no overdraft was seen, but the recorder was blind for {blind[0].kind}"
+    else:
+        status, sentence = Status.PASS, _good_sentence(voluntary) + refused
+    rows = (
+        *(_row(b, d) for b, d in bad),
+        *(_row(b, d) for b, d in found if not d.overdraws),
+        *_held_rows(history, held),
+        *refusals,
+    )
+    return Finding("pdb", Role.CHECK, status, sentence, len(voluntary), numbers, rows)
+
+
+def disruptions(history: History, budget: Life) -> list[Disruption]:
+    """Every pod under the budget that was asked to go or vanished, in order; scaled-away ones left out."""
+    pods = [
+        p
+        for p in lives(history.objects, "Pod")
+        if p.namespace == budget.namespace and covers(budget.last, labels_of(p.last))
+    ]
+    nodes = {life.name: life for life in lives(history.objects, "Node")}
+    sets = {life.uid: life for life in lives(history.objects, "ReplicaSet")}
+    found: list[Disruption] = []
+    for pod in pods:
+        event = pod.when(going) or pod.gone
+        if event is None or _ended_before(pod, event):
+            continue
+        how, voluntary = _how(pod, event, nodes, sets)
+        if not how:
+            continue
+        before = _version_before(pod, event)
+        status = (_budget_before(budget, event) or {}).get("status") or {}
+        healthy_after = sum(1 for p in pods if _healthy(_version_at(p, event)))
+        found.append(
+            Disruption(
+                pod, event, how, voluntary, _healthy(before), healthy_after,
+                status.get("desiredHealthy"), status.get("disruptionsAllowed"),
+            )
+        )  # fmt: skip
+    return sorted(found, key=lambda d: d.event.index)
+
+
+def covers(budget: Json, labels: dict[str, str]) -> bool:
+    """A policy/v1 budget with an empty selector covers every pod of its namespace, one without a selector none."""
+    selector = budget.get("spec", {}).get("selector")
+    if selector is None:
+        return False
+    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
+        return False
+    return all(_expression(e, labels) for e in selector.get("matchExpressions") or ())
+
+
+def _expression(expression: Json, labels: dict[str, str]) -> bool:
+    key, values = expression["key"], expression.get("values") or ()
+    match expression["operator"]:
+        case "In":
+            return labels.get(key) in values
+        case "NotIn":
+            return labels.get(key) not in values
+        case "Exists":
+            return key in labels
+        case _:
+            return key not in labels
+
+
+def _how(pod: Life, event: ObjectEvent, nodes: dict[str, Life], sets: dict[str, Life]) -> tuple[str, bool]:
+    """How it was taken, and whether that was voluntary; ("", False) where no budget has a say."""
+    target = condition(event.object, "DisruptionTarget")
+    reason = str(target.get("reason") or "") if target.get("status") == "True" else ""
+    if reason == "EvictionByEvictionAPI":
+        return EVICTION, True
+    if reason:
+        return _INVOLUNTARY.get(reason, f"disrupted: {reason}"), False
+    node = nodes.get(node_of(event.object) or node_of(pod.last))
+    if node is None:
+        return "", False
+    at = node.at(event.t_ns)
+    if at is None:
+        return "lost with its node", False
+    if not disrupted(at) or _scaled_away(sets.get(owner_of(pod.last)), event):
+        return "", False
+    return PLAIN_DELETE, True
+
+
+def _scaled_away(owner: Life | None, event: ObjectEvent) -> bool:
+    steps = replica_steps(owner) if owner else ()
+    return any(after < before and abs(step.t_ns - event.t_ns) <= _SCALE_NS for before, after, step in steps)
+
+
+def _healthy(pod: Json | None) -> bool:
+    return pod is not None and ready(pod) and not going(pod) and not terminal(pod)
+
+
+def _ended_before(pod: Life, event: ObjectEvent) -> bool:
+    ended = pod.when(terminal)
+    return ended is not None and ended.index < event.index
+
+
+def _version_before(pod: Life, event: ObjectEvent) -> Json | None:
+    return next((e.object for e in reversed(pod.seen) if e.index < event.index), None)
+
+
+def _version_at(pod: Life, event: ObjectEvent) -> Json | None:
+    """All pods come through one watch, so the order of its lines is the order of what happened."""
+    if pod.gone is not None and pod.gone.index <= event.index:
+        return None
+    return next((e.object for e in reversed(pod.seen) if e.index <= event.index), None)
+
+
+def _budget_before(budget: Life, event: ObjectEvent) -> Json | None:
+    """Budgets come through another watch than pods: the resourceVersion orders the two where it is a number."""
+    at = _revision(event.object)
+    known = [
+        seen
+        for seen in budget.seen
+        if (rev < at if at is not None and (rev := _revision(seen.object)) is not None else seen.t_ns <= event.t_ns)
+    ]
+    return known[-1].object if known else None
+
+
+def _revision(obj: Json) -> int | None:
+    text = str(obj.get("metadata", {}).get("resourceVersion") or "")
+    return int(text) if text.isdigit() else None
+
+
+def held_back(history: History, budget: Life) -> list[tuple[Life, int]]:
+    """Pods that stayed on a node being drained while their budget allowed nothing, and for how long in all."""
+    nodes = {life.name: life for life in lives(history.objects, "Node")}
+    last_ns = history.objects[-1].t_ns if history.objects else 0
+    shut = _shut_spans(budget, last_ns)
+    found: list[tuple[Life, int]] = []
+    for pod in lives(history.objects, "Pod"):
+        node = nodes.get(node_of(pod.last))
+        drained = node.when(disrupted) if node else None
+        if drained is None or pod.namespace != budget.namespace or not covers(budget.last, labels_of(pod.last)):
+            continue
+        left = leaving(pod)
+        start, end = max(drained.t_ns, pod.born_ns), left.t_ns if left else last_ns
+        stayed = sum(max(0, min(end, b) - max(start, a)) for a, b in shut)
+        if stayed > _HELD_NS:
+            found.append((pod, stayed))
+    return found
+
+
+def _shut_spans(budget: Life, last_ns: int) -> list[tuple[int, int]]:
+    """When the budget's status allowed no disruption."""
+    edges = [*(e.t_ns for e in budget.seen[1:]), budget.gone.t_ns if budget.gone else last_ns]
+    return [
+        (event.t_ns, until)
+        for event, until in zip(budget.seen, edges, strict=True)
+        if (event.object.get("status") or {}).get("disruptionsAllowed") == 0
+    ]
+
+
+def _refusals_in_events(history: History) -> list[Evidence]:
+    """What Events said of refusals. They may be dropped or merged, so they only attribute."""
+    found: list[Evidence] = []
+    for event in history.objects:
+        message = str(event.object.get("message") or event.object.get("note") or "")
+        if event.kind == "Event" and ("disruption budget" in message or "violates a PDB" in message):
+            found.append(Evidence(f"objects:{event.index}", event.t_ns, f"{event.object.get('reason')}: {message}"))
+    return found
+
+
+def _bad_sentence(bad: Sequence[tuple[Life, Disruption]], voluntary: int) -> str:
+    parts = [
+        f"{d.pod.name} on {node_of(d.pod.last) or 'no node'} was {d.how}, leaving {d.healthy_after} healthy where "
+        f"{b.name} asks for {d.desired}"
+        for b, d in bad
+    ]
+    return f"{len(bad)} of {count(voluntary, 'voluntary disruption')} overdrew a budget: {'; '.join(parts[:5])}"
+
+
+def _good_sentence(voluntary: Sequence[tuple[Life, Disruption]]) -> str:
+    spare = min(d.healthy_after - d.desired for _, d in voluntary if d.desired is not None)
+    names = listed(sorted({budget.name for budget, _ in voluntary}))
+    low = "exactly as many healthy as asked for" if spare == 0 else f"{spare} more healthy than asked for"
+    return f"{count(len(voluntary), 'voluntary disruption')} under budget {names}, at the tightest {low}"
+
+
+def _held_text(history: History, held: Sequence[tuple[Life, int]], longest: int) -> str:
+    if not held:
+        return ""
+    for_s = both(longest, history.run.time_scale)
+    return f"; {count(len(held), 'pod')} held back while nothing was allowed, for up to {for_s}"
+
+
+def _row(budget: Life, d: Disruption) -> Evidence:
+    text = f"{d.pod.name} {d.how}: {d.healthy_after} healthy left, {budget.name} asks for {d.desired}"
+    facts: dict[str, Value] = {
+        "pod": d.pod.name, "node": node_of(d.pod.last), "budget": budget.name, "how": d.how, "voluntary": d.voluntary,
+        "was_healthy": d.was_healthy, "healthy_after": d.healthy_after, "desired": d.desired,
+        "allowed_before": d.allowed_before,
+    }  # fmt: skip
+    return Evidence(f"objects:{d.event.index}", d.event.t_ns, text, facts)
+
+
+def _held_rows(history: History, held: Sequence[tuple[Life, int]]) -> list[Evidence]:
+    return [
+        Evidence(
+            f"objects:{pod.seen[-1].index}", None, f"{pod.name} was held back for {both(ns, history.run.time_scale)}",
+            {"pod": pod.name, "node": node_of(pod.last)},
+        )
+        for pod, ns in held
+    ]  # fmt: skip

@@ -1,0 +1,37 @@
+"""The recorder saw everything: no watch had a gap, and no file of the history is cut."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.checks.units import clock_s, count, listed
+from harness.history.tables import ObjectEvent, ObjectEventType
+from harness.verdict import Evidence, Finding, Role, Status
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+
+
+def recorder_complete(history: History) -> Finding:
+    """UNKNOWN when nothing was recorded at all."""
+    seen = sum(1 for event in history.objects if event.type is not ObjectEventType.GAP)
+    gaps = history.gaps
+    kinds = list(dict.fromkeys(gap.kind for gap in gaps))
+    numbers = {"events": seen, "gaps": len(gaps), "blind_s_max": max((_blind_s(gap) for gap in gaps), default=0.0)}
+    evidence = tuple(
+        Evidence(f"objects:{gap.index}", gap.t_ns, f"blind for {gap.kind} for {_blind_s(gap):.2f} s: {gap.reason}")
+        for gap in gaps
+    )
+    if gaps:
+        status = Status.FAIL
+        reasons = list(dict.fromkeys(gap.reason or "no reason given" for gap in gaps))
+        sentence = f"the recording has {count(len(gaps), 'gap')} ({listed(kinds)}): {listed(reasons, 2)}"
+    elif not seen:
+        status, sentence = Status.UNKNOWN, "the recorder saw no object at all"
+    else:
+        status, sentence = Status.PASS, f"{seen} object events recorded without a gap"
+    return Finding("recorder_complete", Role.VALIDITY, status, sentence, seen, dict(numbers), evidence)
+
+
+def _blind_s(gap: ObjectEvent) -> float:
+    return clock_s(gap.t_ns - (gap.since_ns or 0))

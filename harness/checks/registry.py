@@ -1,0 +1,66 @@
+"""All checks by name, and the one place where a history is judged."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from harness.checks.change_undone import change_undone
+from harness.checks.faults_observed import faults_observed
+from harness.checks.gang import gang
+from harness.checks.graceful_drain import graceful_drain
+from harness.checks.load_offered import load_offered
+from harness.checks.machine_did_not_stall import machine_did_not_stall
+from harness.checks.pdb import pdb
+from harness.checks.recorder_complete import recorder_complete
+from harness.checks.requests_accounted import requests_accounted
+from harness.checks.run_complete import run_complete
+from harness.checks.scale_up import scale_up
+from harness.checks.slo import slo
+from harness.checks.steady_before import steady_before
+from harness.verdict import Finding, Role, Status, Verdict, merge
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+    from harness.spec.checks import CheckSpec
+
+CHECKS: dict[str, Callable[[History, Any], Finding]] = {
+    "slo": slo,
+    "scale_up": scale_up,
+    "graceful_drain": graceful_drain,
+    "pdb": pdb,
+    "gang": gang,
+}
+"""Judged where the experiment asks for them, each with the model of the same name in ``harness.spec.checks``."""
+
+VALIDITY: dict[str, Callable[[History], Finding]] = {
+    "faults_observed": faults_observed,
+    "load_offered": load_offered,
+    "recorder_complete": recorder_complete,
+    "steady_before": steady_before,
+    "change_undone": change_undone,
+    "machine_did_not_stall": machine_did_not_stall,
+    "run_complete": run_complete,
+    "requests_accounted": requests_accounted,
+}
+"""Judged always."""
+
+
+def judge(history: History, specs: Sequence[CheckSpec]) -> Verdict:
+    """The checks in the order asked for, then the validity checks, merged by the one rule."""
+    findings = [_answer(spec.name, Role.CHECK, partial(CHECKS[spec.name], history, spec)) for spec in specs]
+    findings += [_answer(name, Role.VALIDITY, partial(check, history)) for name, check in VALIDITY.items()]
+    return merge(findings)
+
+
+def _answer(name: str, role: Role, ask: Callable[[], Finding]) -> Finding:
+    """A check that raises is UNKNOWN, with the error and its place: a defect of ours is no verdict on the system."""
+    try:
+        return ask()
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno}"
+        sentence = f"the check itself failed, so it says nothing: {type(error).__name__}: {error} (at {place})"
+        return Finding(name, role, Status.UNKNOWN, sentence, 0, {"error": type(error).__name__})

@@ -1,0 +1,139 @@
+"""Every added replica serves its first token within the promised time of the load step that asked for it."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+from harness.checks.units import NS_PER_S, both, clock_s, count, scenario_s
+from harness.history.scaleup import STAGES, Origin, Replica, replicas_that_came
+from harness.verdict import Evidence, Finding, Role, Status, Value
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+    from harness.spec.checks import ScaleUpSpec
+
+NEEDS = ("load_offered", "machine_did_not_stall", "steady_before")
+_BLINDING = frozenset({"Pod", "Node", "ReplicaSet", "Deployment", "EndpointSlice", "NodeClaim"})
+
+
+def scale_up(history: History, spec: ScaleUpSpec) -> Finding:
+    """Judged on replicas that were added to carry load; replacements of pods that went are shown apart.
+
+    UNKNOWN when none was added, when no load step was marked before one, when the run ended (or its pod was withdrawn)
+    before the time was up, or when the recorder was blind while a late one should have been seen.
+    """
+    came = replicas_that_came(history)
+    added = [replica for replica in came if replica.origin is Origin.ADDED]
+    replaced = [replica for replica in came if replica.origin is Origin.REPLACEMENT]
+    limit_ns = round(spec.ready_s_max / history.run.time_scale * NS_PER_S)
+    answers = [(replica, *_judge(history, replica, limit_ns)) for replica in added]
+    order = {Status.FAIL: 0, Status.UNKNOWN: 1, Status.PASS: 2}
+    answers.sort(key=lambda answer: order[answer[1]])
+    status = answers[0][1] if answers else Status.UNKNOWN
+    evidence = (
+        *(_row(history, replica, f"added, {why}") for replica, _, why in answers),
+        *(_row(history, replica, f"replacement of {replica.predecessor}") for replica in replaced),
+    )
+    sentence = _sentence(history, spec, answers, replaced)
+    numbers = _numbers(history, spec, added, replaced)
+    return Finding("scale_up", Role.CHECK, status, sentence, len(added), numbers, evidence, NEEDS)
+
+
+def took_ns(replica: Replica) -> int | None:
+    """From the load step (or the predecessor's going) to the first served token."""
+    if replica.start_ns is None or replica.served_ns is None:
+        return None
+    return replica.served_ns - replica.start_ns
+
+
+def _judge(history: History, replica: Replica, limit_ns: int) -> tuple[Status, str]:
+    scale = history.run.time_scale
+    took, start = took_ns(replica), replica.start_ns
+    if start is None:
+        return Status.UNKNOWN, f"{_name(replica)} was added, but no load step was marked before it"
+    if took is not None and took <= limit_ns:
+        return Status.PASS, f"{_name(replica)} served after {both(took, scale)}"
+    until = start + limit_ns
+    if took is not None:
+        late = f"{_name(replica)} served only after {both(took, scale)}"
+        return (
+            (Status.UNKNOWN, f"{late}, but the recorder was blind")
+            if _blind(history, start, until)
+            else (Status.FAIL, late)
+        )
+    waited = f"{_name(replica)} never served: it waited for {replica.waits_for}"
+    if replica.withdrawn_ns is not None and replica.withdrawn_ns < until:
+        return Status.UNKNOWN, f"{waited}; it was withdrawn after {both(replica.withdrawn_ns - start, scale)}"
+    if _recorded_until(history) < until:
+        return Status.UNKNOWN, f"{waited}, but the recording ends before its time was up"
+    if _blind(history, start, until):
+        return Status.UNKNOWN, f"{waited}, but the recorder was blind"
+    return Status.FAIL, waited
+
+
+def _blind(history: History, start_ns: int, end_ns: int) -> bool:
+    return any(g.kind in _BLINDING and g.t_ns >= start_ns and (g.since_ns or 0) <= end_ns for g in history.gaps)
+
+
+def _recorded_until(history: History) -> int:
+    return max([history.run.load_end_ns, *(event.t_ns for event in history.objects[-1:])])
+
+
+def _name(replica: Replica) -> str:
+    return replica.pod or "a replica without a pod"
+
+
+def _sentence(
+    history: History, spec: ScaleUpSpec, answers: list[tuple[Replica, Status, str]], replaced: list[Replica]
+) -> str:
+    scale = history.run.time_scale
+    times = [took for replica, _, _ in answers if (took := took_ns(replica)) is not None]
+    apart = f"; {count(len(replaced), 'replacement')} reported apart" if replaced else ""
+    if not answers:
+        return f"no replica was added during the load, so scaling up was not put to the test{apart}"
+    troubled = [why for _, status, why in answers if status is not Status.PASS]
+    if troubled:
+        lead = (
+            f"{len(troubled)} of {count(len(answers), 'added replica')} not in time (limit {spec.ready_s_max:.0f} s): "
+        )
+        return lead + "; ".join(troubled) + apart
+    return (
+        f"{count(len(answers), 'added replica')} served a first token within {both(max(times), scale)} of the load "
+        f"step (limit {spec.ready_s_max:.0f} s; median {scenario_s(round(median(times)), scale):.1f} s){apart}"
+    )
+
+
+def _numbers(history: History, spec: ScaleUpSpec, added: list[Replica], replaced: list[Replica]) -> dict[str, Value]:
+    scale = history.run.time_scale
+    times = [took for replica in added if (took := took_ns(replica)) is not None]
+    again = [took for replica in replaced if (took := took_ns(replica)) is not None]
+    return {
+        "ready_s_max": spec.ready_s_max,
+        "added": len(added),
+        "added_served": len(times),
+        "added_ready_s_worst": scenario_s(max(times), scale) if times else None,
+        "added_ready_s_median": scenario_s(round(median(times)), scale) if times else None,
+        "added_ready_clock_s_worst": clock_s(max(times)) if times else None,
+        "replacements": len(replaced),
+        "replacements_served": len(again),
+        "replacement_ready_s_worst": scenario_s(max(again), scale) if again else None,
+        "time_scale": scale,
+    }
+
+
+def _row(history: History, replica: Replica, what: str) -> Evidence:
+    """One replica with all its marks, in scenario seconds since its clock started."""
+    scale, start = history.run.time_scale, replica.start_ns
+    facts: dict[str, Value] = {"pod": replica.pod, "node": replica.node, "origin": str(replica.origin)}
+    for name in STAGES:
+        mark = replica.marks[name]
+        if mark.t_ns is not None and start is not None:
+            facts[name] = round(scenario_s(mark.t_ns - start, scale), 1)
+        else:
+            facts[name] = "missed" if mark.missed else f"not needed: {mark.note}"
+    ref = next((replica.marks[name].ref for name in reversed(STAGES) if replica.marks[name].ref), "")
+    waits = f"; waits for {replica.waits_for}" if replica.waits_for else ""
+    return Evidence(
+        ref, replica.served_ns or start, f"{_name(replica)} on {replica.node or 'no node'}: {what}{waits}", facts
+    )

@@ -1,0 +1,179 @@
+"""Latency limits hold for the promised share of requests, and enough of all requests are good."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.checks.bounds import Claim, judge_share, n_to_pass
+from harness.checks.rows import Request, nearest_rank, rows
+from harness.checks.units import count
+from harness.verdict import Evidence, Finding, Role, Status, Value
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+    from harness.spec.checks import QuantileLimit, SloSpec
+
+NEEDS = ("load_offered", "machine_did_not_stall", "steady_before")
+EVIDENCE_ROWS = 50
+
+METRICS: dict[str, Callable[[Request], float | None]] = {
+    "ttft_ms": lambda row: row.ttft_ms,
+    "ttft_sent_ms": lambda row: row.ttft_sent_ms,
+    "tpot_ms": lambda row: row.tpot_ms,
+    "itl_ms": lambda row: row.itl_ms,
+    "e2e_ms": lambda row: row.e2e_ms,
+}
+_BETWEEN_TOKENS = frozenset({"tpot_ms", "itl_ms"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One key of the check, judged."""
+
+    key: str
+    claim: Claim
+    text: str
+    numbers: dict[str, Value]
+
+
+def slo(history: History, spec: SloSpec) -> Finding:
+    """UNKNOWN when too few requests were seen to be sure at 95 %, or none.
+
+    A request that failed, timed out or was not sent counts as late in every limit. One that the client hung up by
+    plan is left out. An answer of one token has no time per output token and is left out of those limits alone.
+    Requests of one run are not independent, so the bounds are a floor of doubt, not all of it.
+    """
+    asked = [row for row in rows(history.requests) if spec.phase in ("all", row.phase) and not row.hung_up_by_plan]
+    parts = [_limit_part(asked, limit) for limit in spec.limits]
+    if spec.good_ratio_min is not None:
+        parts.append(_good_part(asked, spec.limits, spec.good_ratio_min))
+    where = "the whole run" if spec.phase == "all" else f"phase {spec.phase}"
+    status = _worst([part.claim.status for part in parts])
+    numbers: dict[str, Value] = {"phase": spec.phase, "requests": len(asked)}
+    for part in parts:
+        numbers |= part.numbers
+    if not asked:
+        sentence = f"no request was planned in {where}, so nothing was measured"
+    else:
+        order = sorted(parts, key=lambda part: _ORDER[part.claim.status])
+        sentence = f"{count(len(asked), 'request')} in {where}: " + "; ".join(part.text for part in order)
+    return Finding("slo", Role.CHECK, status, sentence, len(asked), numbers, _evidence(asked, spec.limits), NEEDS)
+
+
+def measured(row: Request, metric: str) -> bool:
+    """Whether a row belongs to the metric's population at all."""
+    if metric not in _BETWEEN_TOKENS:
+        return True
+    return (row.output_tokens if row.ok else row.planned_output_tokens) not in (None, 0, 1)
+
+
+def value_of(row: Request, metric: str) -> float:
+    """Infinite for a request that failed: its user still waits."""
+    value = METRICS[metric](row) if row.ok else None
+    return math.inf if value is None else value
+
+
+def is_late(row: Request, limit: QuantileLimit) -> bool:
+    return measured(row, limit.metric) and value_of(row, limit.metric) > limit.limit_ms
+
+
+def is_good(row: Request, limits: Sequence[QuantileLimit]) -> bool:
+    """Complete, and within the loosest limit of each metric."""
+    if not row.ok:
+        return False
+    return not any(is_late(row, limit) for limit in loosest(limits))
+
+
+def loosest(limits: Sequence[QuantileLimit]) -> list[QuantileLimit]:
+    """With p50 and p99 of one metric, a single request is held to the p99's limit."""
+    by_metric: dict[str, QuantileLimit] = {}
+    for limit in limits:
+        known = by_metric.get(limit.metric)
+        if known is None or limit.limit_ms > known.limit_ms:
+            by_metric[limit.metric] = limit
+    return list(by_metric.values())
+
+
+def _limit_part(asked: Sequence[Request], limit: QuantileLimit) -> _Part:
+    values = [value_of(row, limit.metric) for row in asked if measured(row, limit.metric)]
+    late = sum(1 for value in values if value > limit.limit_ms)
+    claim = judge_share(late, len(values), 1 - limit.quantile)
+    figure = nearest_rank(values, limit.quantile)
+    shown = (
+        "not measured" if figure is None else f"{figure:.0f} ms" if math.isfinite(figure) else "beyond the failed ones"
+    )
+    text = (
+        f"{limit.key} measured {shown} (limit {limit.limit_ms:.0f} ms), {late} of {len(values)} late"
+        f"{_verdict_text(claim, f'{limit.quantile:.1%} in time')}"
+    )
+    finite = figure if figure is not None and math.isfinite(figure) else None
+    numbers = {limit.key: finite, f"{limit.key}_limit": limit.limit_ms, **_claim_numbers(limit.key, claim)}
+    return _Part(limit.key, claim, text, numbers)
+
+
+def _good_part(asked: Sequence[Request], limits: Sequence[QuantileLimit], good_ratio_min: float) -> _Part:
+    bad = sum(1 for row in asked if not is_good(row, limits))
+    claim = judge_share(bad, len(asked), 1 - good_ratio_min)
+    good_ratio = 1 - bad / len(asked) if asked else None
+    shown = "not measured" if good_ratio is None else f"{good_ratio:.1%}"
+    text = (
+        f"good {shown} (at least {good_ratio_min:.1%} wanted), {bad} of {len(asked)} not good"
+        f"{_verdict_text(claim, f'{good_ratio_min:.1%} good')}"
+    )
+    numbers = {"good_ratio": good_ratio, "good_ratio_limit": good_ratio_min, **_claim_numbers("good_ratio", claim)}
+    return _Part("good_ratio_min", claim, text, numbers)
+
+
+def _claim_numbers(key: str, claim: Claim) -> dict[str, Value]:
+    numbers: dict[str, Value] = {
+        f"{key}_n": claim.n,
+        f"{key}_late": claim.late,
+        f"{key}_late_ratio_allowed": claim.allowed,
+        f"{key}_late_ratio_low": claim.lower,
+        f"{key}_late_ratio_high": claim.upper,
+    }
+    if claim.status is Status.UNKNOWN:
+        numbers[f"{key}_n_needed"] = claim.n_needed
+    return numbers
+
+
+def _verdict_text(claim: Claim, promise: str) -> str:
+    """What the bounds allow to say, after a comma; with the number that would do where they allow nothing."""
+    if claim.status is Status.PASS:
+        return f" (surely {promise})"
+    if claim.status is Status.FAIL:
+        return f" (surely not {promise})"
+    if claim.late == 0 or claim.n == 0:
+        return f" (too few to be sure of {promise}: {n_to_pass(0, claim.allowed)} with none late would do)"
+    if claim.n_needed is None:
+        return f" (not sure of {promise}, and at this share of late ones no number would settle it)"
+    return f" (not sure of {promise}: about {claim.n_needed} requests at this share of late ones would settle it)"
+
+
+def _evidence(asked: Sequence[Request], limits: Sequence[QuantileLimit]) -> tuple[Evidence, ...]:
+    """Failed ones first, then the slowest to answer."""
+    bad = [row for row in asked if not is_good(row, limits)]
+    bad.sort(key=lambda row: (row.ok, -value_of(row, "ttft_ms") if row.ok else 0.0, row.request_id))
+    return tuple(
+        Evidence(
+            row.ref, row.intended_ns, _why(row, limits), {"pod": row.pod, "node": row.node, "outcome": row.outcome}
+        )
+        for row in bad[:EVIDENCE_ROWS]
+    )
+
+
+def _why(row: Request, limits: Sequence[QuantileLimit]) -> str:
+    if not row.ok:
+        return f"{row.outcome}{': ' + row.reason if row.reason else ''}"
+    late = [limit for limit in loosest(limits) if is_late(row, limit)]
+    return ", ".join(f"{limit.metric} {value_of(row, limit.metric):.0f} (limit {limit.limit_ms:.0f})" for limit in late)
+
+
+_ORDER = {Status.FAIL: 0, Status.UNKNOWN: 1, Status.PASS: 2}
+
+
+def _worst(statuses: Sequence[Status]) -> Status:
+    return min(statuses, key=lambda status: _ORDER[status], default=Status.UNKNOWN)

@@ -1,0 +1,169 @@
+"""The recorded objects as lives: one object from first sight to disappearance, and what the checks read of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harness.history.tables import ObjectEvent, ObjectEventType
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+
+Json = dict[str, Any]
+GPU = "nvidia.com/gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One object from first sight to disappearance, in the order of its watch."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    seen: tuple[ObjectEvent, ...]
+    gone: ObjectEvent | None = None
+    """The DELETED event, or the GAP after which it was no longer listed."""
+
+    @property
+    def born_ns(self) -> int:
+        return self.seen[0].t_ns
+
+    @property
+    def last(self) -> Json:
+        return self.seen[-1].object
+
+    def when(self, holds: Callable[[Json], bool]) -> ObjectEvent | None:
+        """The first version for which ``holds``."""
+        return next((event for event in self.seen if holds(event.object)), None)
+
+    def at(self, t_ns: int) -> Json | None:
+        """The version known at ``t_ns``; None before its first and after its last moment."""
+        if self.gone is not None and t_ns >= self.gone.t_ns:
+            return None
+        return next((event.object for event in reversed(self.seen) if event.t_ns <= t_ns), None)
+
+
+def lives(objects: Sequence[ObjectEvent], kind: str) -> tuple[Life, ...]:
+    """All objects of a kind, by first sight. After a gap, whatever is not listed again is gone since the gap."""
+    seen: dict[str, list[ObjectEvent]] = {}
+    gone: dict[str, ObjectEvent] = {}
+    gap: ObjectEvent | None = None
+    unlisted: set[str] = set()
+    for event in objects:
+        if event.kind != kind:
+            continue
+        if event.type is ObjectEventType.GAP:
+            gap, unlisted = event, {key for key in seen if key not in gone}
+            continue
+        key = event.uid or f"{event.namespace}/{event.name}"
+        if event.type is ObjectEventType.LISTED:
+            unlisted.discard(key)
+        elif gap is not None:
+            gone |= dict.fromkeys(unlisted, gap)
+            gap, unlisted = None, set()
+        seen.setdefault(key, []).append(event)
+        if event.type is ObjectEventType.DELETED:
+            gone[key] = event
+    if gap is not None and any(
+        e.kind == kind and e.type is ObjectEventType.LISTED and e.index > gap.index for e in objects
+    ):
+        gone |= dict.fromkeys(unlisted, gap)
+    return tuple(
+        Life(kind, events[0].namespace, events[0].name, key, tuple(events), gone.get(key))
+        for key, events in seen.items()
+    )
+
+
+def condition(obj: Json, kind: str) -> Json:
+    conditions = obj.get("status", {}).get("conditions") or ()
+    return next((c for c in conditions if c.get("type") == kind), {})
+
+
+def ready(obj: Json) -> bool:
+    """Of a pod or a node."""
+    return condition(obj, "Ready").get("status") == "True"
+
+
+def going(obj: Json) -> bool:
+    return bool(obj.get("metadata", {}).get("deletionTimestamp"))
+
+
+def terminal(pod: Json) -> bool:
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
+def node_of(pod: Json) -> str:
+    return str(pod.get("spec", {}).get("nodeName") or "")
+
+
+def unschedulable(pod: Json) -> bool:
+    scheduled = condition(pod, "PodScheduled")
+    return scheduled.get("status") == "False" and scheduled.get("reason") == "Unschedulable"
+
+
+def running(pod: Json) -> bool:
+    statuses = pod.get("status", {}).get("containerStatuses") or ()
+    return any("running" in (status.get("state") or {}) for status in statuses)
+
+
+def gpus_of(pod: Json) -> int:
+    containers = pod.get("spec", {}).get("containers") or ()
+    return sum(int((c.get("resources") or {}).get("limits", {}).get(GPU, 0)) for c in containers)
+
+
+def labels_of(obj: Json) -> dict[str, str]:
+    return dict(obj.get("metadata", {}).get("labels") or {})
+
+
+def owner_of(obj: Json) -> str:
+    """The uid of the controlling owner."""
+    owners = obj.get("metadata", {}).get("ownerReferences") or ()
+    return next((str(o.get("uid", "")) for o in owners if o.get("controller")), "")
+
+
+def selects(selector: str, labels: dict[str, str]) -> bool:
+    """Equality terms of a label selector: ``a=b,c!=d,e``."""
+    for term in filter(None, (part.strip() for part in selector.split(","))):
+        key, sign, value = (p.strip() for p in term.replace("==", "=").partition("!=" if "!=" in term else "="))
+        holds = labels.get(key) != value if sign == "!=" else labels.get(key) == value if sign else key in labels
+        if not holds:
+            return False
+    return True
+
+
+def workload_pods(history: History) -> tuple[Life, ...]:
+    """Pods of the workload under test, by first sight."""
+    workload = history.run.workload
+    namespace, selector = workload.get("namespace", ""), workload.get("selector", "")
+    return tuple(
+        pod
+        for pod in lives(history.objects, "Pod")
+        if pod.namespace == namespace and selects(selector, labels_of(pod.last))
+    )
+
+
+def usable(node: Json, pod: Json) -> bool:
+    """Whether the pod could run there: Ready, its GPUs allocatable, no taint it does not tolerate."""
+    return ready(node) and (allocatable(node) > 0 or not gpus_of(pod)) and not untolerated(node, pod)
+
+
+def allocatable(node: Json) -> int:
+    return int(node.get("status", {}).get("allocatable", {}).get(GPU, 0))
+
+
+def untolerated(node: Json, pod: Json) -> bool:
+    """Startup taints, not-ready taints and the like: whatever keeps this pod off this node."""
+    tolerations = pod.get("spec", {}).get("tolerations") or ()
+    taints = [t for t in node.get("spec", {}).get("taints") or () if t.get("effect") in ("NoSchedule", "NoExecute")]
+    return not all(any(_tolerates(toleration, taint) for toleration in tolerations) for taint in taints)
+
+
+def _tolerates(toleration: Json, taint: Json) -> bool:
+    if toleration.get("effect") not in (None, "", taint.get("effect")):
+        return False
+    if toleration.get("operator") == "Exists":
+        return toleration.get("key") in (None, "", taint.get("key"))
+    return toleration.get("key") == taint.get("key") and (toleration.get("value") or "") == (taint.get("value") or "")

@@ -1,0 +1,371 @@
+"""The marks T0 to T8 of every replica that came during the load, dated by what the watches received (design, 6).
+
+A ReplicaSet creates a pod either because its ``spec.replicas`` was raised (an *added* replica, whose clock starts at
+the load step) or because one of its pods began to go (a *replacement*, whose clock starts at its predecessor's
+deletionTimestamp). Raises and vacancies are handed to the new pods in order of time.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness.history.lives import (
+    Life,
+    allocatable,
+    condition,
+    going,
+    lives,
+    node_of,
+    owner_of,
+    ready,
+    running,
+    terminal,
+    unschedulable,
+    workload_pods,
+)
+from harness.history.tables import ObjectEvent, ObjectEventType
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+
+LOAD_STEP = "load_step"
+"""The supervisor's mark at the planned time of each step of the load."""
+METRICS_SOURCE = "custom.metrics"
+SERVICE_LABEL = "kubernetes.io/service-name"
+_TAIL_NS = 1_000_000_000
+"""What was decided this shortly before the recording's end had no time to happen."""
+_SETTLE_NS = 250_000_000
+"""Watches of different kinds are not ordered among each other; causes may be received this much after effects."""
+
+
+class Origin(enum.StrEnum):
+    ADDED = "added"
+    REPLACEMENT = "replacement"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Why a pod was to be created: a raise of ``spec.replicas``, or a predecessor that began to go."""
+
+    t_ns: int
+    origin: Origin
+    event: ObjectEvent | None
+    predecessor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One mark of one replica. ``needed`` is False where it does not apply; ``note`` says why, or attributes it."""
+
+    t_ns: int | None
+    note: str = ""
+    ref: str = ""
+    needed: bool = True
+
+    @property
+    def missed(self) -> bool:
+        return self.needed and self.t_ns is None
+
+
+STAGES = ("T0", "T0'", "T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8")
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A replica that came during the load. ``pod`` is empty when it was decided but no pod was ever seen."""
+
+    origin: Origin
+    pod: str
+    node: str
+    predecessor: str
+    marks: dict[str, Stage] = field(default_factory=dict)
+    waits_for: str = ""
+    """In people's words, the first thing it still waited for; empty when it served."""
+    withdrawn_ns: int | None = None
+    """When its pod was itself asked to go before it had served."""
+
+    @property
+    def start_ns(self) -> int | None:
+        return self.marks["T0"].t_ns
+
+    @property
+    def served_ns(self) -> int | None:
+        return self.marks["T8"].t_ns
+
+
+def replicas_that_came(history: History) -> tuple[Replica, ...]:
+    """Added replicas and replacements, in the order in which they were decided."""
+    dating = _Dating(history)
+    return tuple(dating.replica(slot, pod) for slot, pod in assign(history))
+
+
+def assign(history: History) -> list[tuple[Slot, Life | None]]:
+    """Every raise and vacancy since the load began with the pod that filled it, if any did."""
+    start_ns = history.run.load_start_ns
+    sets = lives(history.objects, "ReplicaSet")
+    pods = workload_pods(history)
+    owners = dict.fromkeys(owner_of(pod.last) for pod in pods)
+    filled: list[tuple[Slot, Life | None]] = []
+    for owner in owners:
+        own = [pod for pod in pods if owner_of(pod.last) == owner]
+        filled += _assign_set(next((s for s in sets if s.uid == owner), None), own)
+    last_ns = history.objects[-1].t_ns - _TAIL_NS if history.objects else 0
+    came = [
+        (slot, pod) for slot, pod in filled if (pod.born_ns >= start_ns if pod else start_ns <= slot.t_ns < last_ns)
+    ]
+    return sorted(came, key=lambda pair: (pair[0].t_ns, pair[1].born_ns if pair[1] else 0))
+
+
+def _assign_set(owner: Life | None, pods: Sequence[Life]) -> list[tuple[Slot, Life | None]]:
+    steps: list[tuple[int, int, str, Any]] = []
+    for before, after, event in replica_steps(owner) if owner else ():
+        steps.append((event.t_ns, len(steps), "scaled", (before, after, event)))
+    for pod in pods:
+        if left := leaving(pod):
+            steps.append((left.t_ns + _SETTLE_NS, len(steps), "left", (pod, left)))
+        steps.append((pod.born_ns + 2 * _SETTLE_NS, len(steps), "came", pod))
+    open_slots: list[Slot] = []
+    to_remove = 0
+    filled: list[tuple[Slot, Life | None]] = []
+    for _, _, what, item in sorted(steps, key=lambda step: step[:2]):
+        if what == "scaled":
+            before, after, event = item
+            open_slots += [Slot(event.t_ns, Origin.ADDED, event)] * (after - before)
+            to_remove += max(0, before - after)
+            while to_remove and open_slots:
+                open_slots.pop()
+                to_remove -= 1
+        elif what == "left":
+            pod, left = item
+            if to_remove and not condition(left.object, "DisruptionTarget"):
+                to_remove -= 1
+            else:
+                open_slots.append(Slot(left.t_ns, Origin.REPLACEMENT, left, pod.name))
+        else:
+            slot = open_slots.pop(0) if open_slots else Slot(item.born_ns, Origin.ADDED, item.seen[0])
+            filled.append((slot, item))
+    return filled + [(slot, None) for slot in open_slots]
+
+
+def replica_steps(life: Life) -> Iterable[tuple[int, int, ObjectEvent]]:
+    """Changes of ``spec.replicas``. An object seen being created counts from 0, a listed one from what it had."""
+    before: int | None = 0 if life.seen[0].type is ObjectEventType.ADDED else None
+    for event in life.seen:
+        after = int(event.object.get("spec", {}).get("replicas", 1))
+        if before is not None and after != before:
+            yield before, after, event
+        before = after
+
+
+def leaving(pod: Life) -> ObjectEvent | None:
+    """When a pod stopped counting for its ReplicaSet: asked to go, ended, or vanished."""
+    return pod.when(lambda obj: going(obj) or terminal(obj)) or pod.gone
+
+
+class _Dating:
+    """What all replicas of one history share, read once."""
+
+    def __init__(self, history: History) -> None:
+        run = history.run
+        self.time_scale = run.time_scale
+        self.load_steps = [mark for mark in history.marks if mark.name == LOAD_STEP]
+        self.nodes = {life.name: life for life in lives(history.objects, "Node")}
+        self.claims = lives(history.objects, "NodeClaim")
+        self.targets = {life.uid: life for life in lives(history.objects, "Deployment")}
+        self.routed = _first_ready_endpoints(history)
+        self.pulled = _pull_messages(history)
+        self.first_tokens = _first_tokens(history)
+        self.readable = _readable(history)
+
+    def replica(self, slot: Slot, pod: Life | None) -> Replica:
+        decided = self._decided(slot)
+        marks = dict(self._start(slot, decided.t_ns or slot.t_ns))
+        marks["T1"] = decided
+        if pod is None:
+            marks |= {name: Stage(None) for name in STAGES[3:]}
+            return Replica(slot.origin, "", "", slot.predecessor, marks, "quota: the pod was never created")
+        node = node_of(pod.last)
+        marks |= self._node_stages(pod, node)
+        marks |= self._pod_stages(pod)
+        left = leaving(pod)
+        served = marks["T8"].t_ns
+        withdrawn = left.t_ns if left and (served is None or left.t_ns < served) else None
+        waits_for = "" if served is not None else self._waits_for(pod, node, marks)
+        return Replica(slot.origin, pod.name, node, slot.predecessor, marks, waits_for, withdrawn)
+
+    def _start(self, slot: Slot, decided_ns: int) -> dict[str, Stage]:
+        if slot.origin is Origin.REPLACEMENT:
+            note = f"{slot.predecessor} began to go"
+            return {
+                "T0": Stage(slot.t_ns, note, _ref(slot.event)),
+                "T0'": Stage(None, "a replacement waits for no autoscaler", needed=False),
+            }
+        step = next((mark for mark in reversed(self.load_steps) if mark.t_ns <= decided_ns), None)
+        if step is None:
+            return {"T0": Stage(None, "no load step was marked before it"), "T0'": Stage(None)}
+        readable = next((t for t in self.readable if step.t_ns <= t <= decided_ns), None)
+        note = "" if readable else "the recorder's scrapes did not catch the metric above its target"
+        return {
+            "T0": Stage(step.t_ns, step.detail, f"marks:{step.index}"),
+            "T0'": Stage(readable, note, needed=readable is not None),
+        }
+
+    def _decided(self, slot: Slot) -> Stage:
+        """The Deployment's raise where it explains the ReplicaSet's, since that is what the autoscaler wrote."""
+        if slot.origin is Origin.REPLACEMENT:
+            return Stage(slot.t_ns, "the ReplicaSet replaces what goes", _ref(slot.event))
+        target = self.targets.get(owner_of(slot.event.object)) if slot.event else None
+        raises = [
+            event
+            for before, after, event in (replica_steps(target) if target else ())
+            if after > before and event.t_ns <= slot.t_ns + _SETTLE_NS
+        ]
+        latest = max(raises, key=lambda event: event.t_ns, default=None)
+        if latest is None:
+            return Stage(slot.t_ns, "", _ref(slot.event))
+        return Stage(min(latest.t_ns, slot.t_ns), f"to {latest.object['spec']['replicas']} replicas", _ref(latest))
+
+    def _node_stages(self, pod: Life, node: str) -> dict[str, Stage]:
+        refused = pod.when(unschedulable)
+        if refused is None:
+            if not node:
+                return {name: Stage(None) for name in ("T2", "T3", "T4", "T5")}
+            why = f"there was room on {node} at once"
+            return {name: Stage(None, why, needed=False) for name in ("T2", "T3", "T4", "T5")}
+        claim = self._claim(node, refused.t_ns)
+        name = node or _node_name(claim)
+        life = self.nodes.get(name)
+        fit = life.when(lambda node: usable(node, pod.last)) if life else None
+        message = str(condition(refused.object, "PodScheduled").get("message") or "")
+        marks = {"T2": Stage(refused.t_ns, message, _ref(refused))}
+        for mark, event, what in (
+            ("T3", claim.seen[0] if claim else None, "decided"),
+            ("T4", life.seen[0] if life else None, "there"),
+            ("T5", fit, "usable"),
+        ):
+            if event is not None and event.t_ns <= refused.t_ns:
+                marks[mark] = Stage(None, f"{name} was {what} already; a GPU came free on it", needed=False)
+            elif event is None and mark == "T3" and life is not None:
+                marks[mark] = Stage(None, f"{name} came without a NodeClaim", needed=False)
+            elif event is None and mark == "T5" and node:
+                marks[mark] = Stage(None, f"the pod was bound before {name} was seen usable", needed=False)
+            else:
+                marks[mark] = Stage(event.t_ns, name, _ref(event)) if event else Stage(None)
+        return marks
+
+    def _claim(self, node: str, since_ns: int) -> Life | None:
+        """The node's claim; for a pod without a node, the latest claim made since it found no room."""
+        if node:
+            return next((c for c in self.claims if node in (c.name, c.last.get("status", {}).get("nodeName"))), None)
+        return next((c for c in reversed(self.claims) if c.born_ns >= since_ns), None)
+
+    def _pod_stages(self, pod: Life) -> dict[str, Stage]:
+        started, warm = pod.when(running), pod.when(ready)
+        routed, token_ns = self.routed.get(pod.name), self.first_tokens.get(pod.name)
+        served = Stage(None)
+        if warm and routed and token_ns is not None:
+            parts = {"Ready": warm.t_ns, "routed": routed.t_ns, "first token": token_ns}
+            last = max(parts, key=lambda part: parts[part])
+            served = Stage(parts[last], f"{last} came last", _ref(routed))
+        return {
+            "T6": Stage(started.t_ns, self.pulled.get(pod.name, ""), _ref(started)) if started else Stage(None),
+            # Nothing of a pod says when its weights are loaded; the first passed readiness probe is the first proof.
+            "T7": Stage(warm.t_ns, "first passed readiness probe", _ref(warm)) if warm else Stage(None),
+            "T8": served,
+        }
+
+    def _waits_for(self, pod: Life, node: str, marks: dict[str, Stage]) -> str:
+        first = next((name for name in STAGES[3:] if marks[name].missed), "T8")
+        if first == "T2":
+            gated = condition(pod.last, "PodScheduled").get("reason") == "SchedulingGated"
+            return "quota: its pod is gated" if gated else "the scheduler: neither placed nor refused"
+        if first == "T3":
+            return "cloud capacity: no node was decided for it"
+        if first in ("T4", "T5"):
+            return self._node_waits_for(pod, node, marks)
+        if first == "T6":
+            return "its image" if node else "a node: none was given to it"
+        if first == "T7":
+            return "its model to warm up"
+        return "traffic: it was ready, but no first token came from it"
+
+    def _node_waits_for(self, pod: Life, node: str, marks: dict[str, Stage]) -> str:
+        claim = self._claim(node, marks["T2"].t_ns or pod.born_ns)
+        launched = claim is not None and condition(claim.last, "Launched").get("status") == "True"
+        if marks["T4"].missed:
+            return "its node to start" if launched else "cloud capacity: its NodeClaim got no instance"
+        life = self.nodes.get(node or _node_name(claim))
+        if life is not None and ready(life.last) and not allocatable(life.last):
+            return "the GPU to appear on its node"
+        return "its node to start"
+
+
+def _node_name(claim: Life | None) -> str:
+    return str(claim.last.get("status", {}).get("nodeName") or claim.name) if claim else ""
+
+
+def _first_ready_endpoints(history: History) -> dict[str, ObjectEvent]:
+    """The first event in which a slice of the workload's service says a pod is ready."""
+    service = history.run.workload.get("service")
+    first: dict[str, ObjectEvent] = {}
+    for life in lives(history.objects, "EndpointSlice"):
+        if service and life.last.get("metadata", {}).get("labels", {}).get(SERVICE_LABEL, service) != service:
+            continue
+        for event in life.seen:
+            for endpoint in event.object.get("endpoints") or ():
+                if endpoint.get("conditions", {}).get("ready") and (pod := endpoint.get("targetRef", {}).get("name")):
+                    first.setdefault(pod, event)
+    return first
+
+
+def _pull_messages(history: History) -> dict[str, str]:
+    """What ``Pulled`` events said. Events may be dropped, so they only attribute."""
+    pulled: dict[str, str] = {}
+    for event in history.objects:
+        if event.kind == "Event" and event.object.get("reason") == "Pulled":
+            about = event.object.get("involvedObject") or event.object.get("regarding") or {}
+            message = event.object.get("message") or event.object.get("note") or ""
+            pulled.setdefault(str(about.get("name", "")), str(message))
+    return pulled
+
+
+def _first_tokens(history: History) -> dict[str, int]:
+    table = history.requests[["pod", "first_token_ns"]].dropna()
+    first: dict[str, int] = {}
+    for pod, t in zip(table["pod"].tolist(), table["first_token_ns"].tolist(), strict=True):
+        first[pod] = min(t, first.get(pod, t))
+    return first
+
+
+def _readable(history: History) -> list[int]:
+    """When the recorder's own scrapes of the metrics API showed the metric above the autoscaler's target."""
+    above: set[int] = set()
+    table = history.samples[history.samples["source"] == METRICS_SOURCE]
+    for metric, target in _targets(history):
+        scraped: dict[int, list[float]] = {}
+        own = table[table["name"] == metric]
+        for t, value in zip(own["t_ns"].tolist(), own["value"].tolist(), strict=True):
+            scraped.setdefault(t, []).append(value)
+        above |= {t for t, values in scraped.items() if sum(values) / len(values) > target}
+    return sorted(above)
+
+
+def _targets(history: History) -> list[tuple[str, float]]:
+    found: dict[str, float] = {}
+    for life in lives(history.objects, "HorizontalPodAutoscaler"):
+        for metric in life.last.get("spec", {}).get("metrics") or ():
+            pods = metric.get("pods") or {}
+            if (name := pods.get("metric", {}).get("name")) and (value := pods.get("target", {}).get("averageValue")):
+                found[str(name)] = _quantity(str(value))
+    return list(found.items())
+
+
+def _quantity(text: str) -> float:
+    return float(text[:-1]) / 1000 if text.endswith("m") else float(text)
+
+
+def _ref(event: ObjectEvent | None) -> str:
+    return f"objects:{event.index}" if event else ""
