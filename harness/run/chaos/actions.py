@@ -4,14 +4,13 @@ Each waits for its scenario second ``after_s``, counted from the load's start, i
 fault was seen to take effect and its own course is over. What it raises is written to the history as well.
 """
 
-from __future__ import annotations
+# No postponed annotations here: `chaos discover` reads the types of the signatures as they are.
 
 import asyncio
 import logging
 from random import Random
 from typing import Any, TypeVar
 
-from harness.run.chaos.lib import ActivityFailed, InterruptExecution
 from pydantic import ValidationError
 
 from harness.errors import BadInput, HarnessError
@@ -29,6 +28,7 @@ from harness.history.tables import FaultStage
 from harness.kube.port import ApiError
 from harness.run.chaos import control
 from harness.run.chaos.context import RunContext, current
+from harness.run.chaos.lib import ActivityFailed, InterruptExecution
 from harness.spec import actions as spec
 from harness.targets.manifests import read_manifests
 

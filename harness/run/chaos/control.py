@@ -14,7 +14,6 @@ import threading
 from typing import Any
 
 import click
-from harness.run.chaos.lib import InterruptExecution
 
 from harness.errors import HarnessError
 from harness.faults.heal import HealReport, heal_all
@@ -24,6 +23,7 @@ from harness.faults.undo import UNDO_FILE, replay
 from harness.run.chaos import context as contexts
 from harness.run.chaos.context import RunContext
 from harness.run.chaos.interrupt import Interruption
+from harness.run.chaos.lib import InterruptExecution
 from harness.run.parent import watch_parent
 
 logger = logging.getLogger("chaostoolkit")

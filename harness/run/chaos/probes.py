@@ -1,6 +1,6 @@
 """Probes for experiments: ``module: harness.run.chaos.probes``. What they see is read from the Kubernetes API."""
 
-from __future__ import annotations
+# No postponed annotations here: `chaos discover` reads the types of the signatures as they are.
 
 import asyncio
 import logging
@@ -8,13 +8,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from harness.run.chaos.lib import ActivityFailed
-
 from harness.errors import HarnessError
 from harness.faults.pick import parse_selector
 from harness.kube.http import HttpKube
 from harness.kube.port import DEPLOYMENT, NODE, POD, ApiError, Json, Kube
 from harness.run.chaos.context import RunContext, current
+from harness.run.chaos.lib import ActivityFailed
 
 __all__ = ["pods_pending", "replicas_ready", "workload_steady"]
 

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from faults_ground import add_namespace, make_ground, make_kube, make_log, stages
+
+from fakes.kube.local import LocalKube
+from harness.errors import TargetError
+from harness.faults.apply_objects import RUN_LABEL, ApplyObjects, run_label
+from harness.faults.heal import heal_pending
+from harness.faults.life import run_fault
+from harness.kube.port import CONFIG_MAP, Json, NotFound
+
+ID = "apply_objects-1"
+
+
+def config_map(name: str) -> Json:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "inference"}}
+
+
+FAULT = ApplyObjects(((CONFIG_MAP, config_map("a")), (CONFIG_MAP, config_map("b"))))
+
+
+@pytest.fixture
+async def kube() -> LocalKube:
+    kube = make_kube()
+    await add_namespace(kube, "inference")
+    return kube
+
+
+async def names(kube: LocalKube) -> list[str]:
+    return [obj["metadata"]["name"] for obj in (await kube.list(CONFIG_MAP, "inference")).items]
+
+
+async def test_objects_arrive_labelled_and_go_with_the_heal(kube: LocalKube, tmp_path: Path) -> None:
+    async with make_ground(tmp_path, kube) as ground:
+        targets = FAULT.pick((), Random(1))
+        result = await run_fault(FAULT, ID, targets, ground, make_log(ground))
+        made = await kube.get(CONFIG_MAP, "a", "inference")
+        assert made["metadata"]["labels"][RUN_LABEL] == run_label(tmp_path)
+        assert (targets, result.observed) == (
+            ("ConfigMap/inference/a", "ConfigMap/inference/b"),
+            "the API serves all 2 objects",
+        )
+        assert await heal_pending(ground, make_log(ground)) == await heal_pending(ground, make_log(ground))
+    assert [n for n in await names(kube) if n in "ab"] == []
+    assert stages(tmp_path) == ["planned", "injected", "observed", "healing", "healed"]
+    assert "labels" not in FAULT.objects[0][1]["metadata"]
+
+
+async def test_an_object_that_was_there_before_is_neither_changed_nor_deleted(kube: LocalKube, tmp_path: Path) -> None:
+    before = await kube.create(CONFIG_MAP, config_map("b"))
+    async with make_ground(tmp_path, kube) as ground:
+        with pytest.raises(TargetError, match="ConfigMap/inference/b exists already"):
+            await run_fault(FAULT, ID, (), ground, make_log(ground))
+        report = await heal_pending(ground, None)
+    assert report.clean and "1 of 2 objects deleted" in report.undone[0]
+    assert await kube.get(CONFIG_MAP, "b", "inference") == before
+    with pytest.raises(NotFound):
+        await kube.get(CONFIG_MAP, "a", "inference")
+
+
+async def test_a_name_that_passed_to_somebody_elses_object_is_left_alone(kube: LocalKube, tmp_path: Path) -> None:
+    async with make_ground(tmp_path, kube) as ground:
+        await FAULT.inject(ground, ID, ())
+        await kube.delete(CONFIG_MAP, "a", "inference")
+        theirs = await kube.create(CONFIG_MAP, config_map("a"))
+        assert (await heal_pending(ground, None)).clean
+    assert await kube.get(CONFIG_MAP, "a", "inference") == theirs
+
+
+async def test_an_object_held_by_a_finalizer_is_named(kube: LocalKube, tmp_path: Path) -> None:
+    async with make_ground(tmp_path, kube, slack_s=0.1) as ground:
+        held = config_map("held")
+        held["metadata"]["finalizers"] = ["example.com/hold"]
+        await ApplyObjects(((CONFIG_MAP, held),)).inject(ground, ID, ())
+        report = await heal_pending(ground, None)
+    assert report.clean and "still terminating: ConfigMap/inference/held" in report.undone[0]
+
+
+def test_the_label_is_valid_and_tells_runs_apart(tmp_path: Path) -> None:
+    odd = run_label(tmp_path / "-2026-01-01T00:00:00Z with a very long name indeed, longer than labels may be")
+    assert odd != run_label(tmp_path / "other") and len(odd) <= 63
+    assert all(c.isalnum() or c in "-._" for c in odd) and odd[0].isalnum()

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from harness.errors import GuardRefused
+from harness.faults.guards import OPT_IN_LABEL, check_guards, check_targets
+from harness.faults.pick import FleetNode
+from harness.faults.port import TARGETS, Fidelity
+from harness.faults.registry import FAULTS
+from harness.spec.actions import ACTIONS
+
+
+@dataclass(frozen=True)
+class Action:
+    fault_id: str
+    name: str
+
+
+SPOT = Action("spot_interruption-1", "spot_interruption")
+GANG = Action("apply_objects-1", "apply_objects")
+HEAL = Action("heal-1", "heal")
+FLEET = (FleetNode("a", {OPT_IN_LABEL: "allowed"}), FleetNode("b", {}), FleetNode("c", {OPT_IN_LABEL: "no"}))
+
+
+def test_every_action_that_is_a_fault_is_in_the_registry_and_agrees_with_it() -> None:
+    assert set(FAULTS) == {name for name, kind in ACTIONS.items() if kind.is_fault}
+    for name, fault in FAULTS.items():
+        assert fault.name == name and fault.disruptive == ACTIONS[name].disruptive
+        assert set(fault.fidelity) <= set(TARGETS) and (fault.__doc__ or "").startswith("Blast radius: ")
+    assert len({fault.colour for fault in FAULTS.values()}) == len(FAULTS)
+
+
+def test_fidelity_by_fault() -> None:
+    assert check_guards([SPOT, GANG, HEAL], "embedded") == {
+        "spot_interruption-1": Fidelity.EMULATED,
+        "apply_objects-1": Fidelity.NATIVE,
+    }
+
+
+def test_an_unsupported_fault_is_refused_before_the_run() -> None:
+    with pytest.raises(GuardRefused, match="target kind does not support spot_interruption-1") as refused:
+        check_guards([GANG, SPOT], "kind")
+    assert refused.value.hint == "run it on controlplane, embedded, or take the action out"
+
+
+@pytest.mark.parametrize(
+    ("targets", "count", "target", "said"),
+    [
+        (("a", "b"), 1, "embedded", "more nodes than the 1 it may hit"),
+        (("a", "a"), 2, "embedded", "more nodes than"),
+        (("a", "z"), 2, "embedded", "no node z"),
+        (("a", "b", "c"), 3, "kubeconfig", "b, c did not opt in"),
+    ],
+)
+def test_targets_that_are_refused(targets: tuple[str, ...], count: int, target: str, said: str) -> None:
+    with pytest.raises(GuardRefused, match=said):
+        check_targets("spot_interruption-1", targets, count, FLEET, target)
+
+
+def test_targets_that_are_allowed() -> None:
+    check_targets("spot_interruption-1", ("b",), 1, FLEET, "embedded")
+    check_targets("spot_interruption-1", ("a",), 1, FLEET, "kubeconfig")

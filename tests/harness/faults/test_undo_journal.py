@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.clock import RunClock
+from harness.faults.undo import (
+    CancelInterruption,
+    DeleteObjects,
+    ObjectRef,
+    ResumeProcess,
+    Undo,
+    UndoJournal,
+    replay,
+    undo_from_json,
+    undo_to_json,
+)
+
+CLOCK = RunClock(0)
+CANCEL = CancelInterruption("i-spot-1", "spot-1")
+RESUME = ResumeProcess(4711, 99)
+DELETE = DeleteObjects("run-1", (ObjectRef("v1", "Pod", "a", "inference"), ObjectRef("v1", "Node", "n")))
+
+
+@pytest.mark.parametrize("undo", [CANCEL, RESUME, DELETE])
+def test_every_kind_survives_the_journal(undo: Undo, tmp_path: Path) -> None:
+    assert undo_from_json(json.loads(json.dumps(undo_to_json(undo)))) == undo
+    UndoJournal(tmp_path, CLOCK).before("f-1", undo)
+    assert [entry.undo for entry in replay(tmp_path / "undo.jsonl").pending] == [undo]
+
+
+def test_no_journal_means_no_change(tmp_path: Path) -> None:
+    assert replay(tmp_path / "undo.jsonl").entries == ()
+
+
+def test_what_was_undone_is_no_longer_pending_and_what_failed_still_is(tmp_path: Path) -> None:
+    journal = UndoJournal(tmp_path, CLOCK)
+    first, second = journal.before("a-1", CANCEL), journal.before("b-1", RESUME)
+    journal.failed(first, "unreachable")
+    journal.undone(second, "resumed")
+    (left,) = journal.replay().pending
+    assert (left.seq, left.fault_id, left.detail) == (first, "a-1", "unreachable")
+    journal.undone(first, "gone")
+    assert journal.replay().pending == ()
+    assert [entry.detail for entry in journal.replay().entries] == ["gone", "resumed"]
+
+
+def test_a_failure_written_after_success_does_not_bring_a_change_back(tmp_path: Path) -> None:
+    journal = UndoJournal(tmp_path, CLOCK)
+    seq = journal.before("a-1", CANCEL)
+    journal.undone(seq)
+    journal.failed(seq, "a second heal that came late")
+    assert journal.replay().pending == ()
+
+
+def test_a_second_process_goes_on_counting(tmp_path: Path) -> None:
+    assert UndoJournal(tmp_path, CLOCK).before("a-1", CANCEL) == 1
+    assert UndoJournal(tmp_path, CLOCK).before("b-1", RESUME) == 2
+
+
+def test_a_crash_at_any_byte_of_the_last_line_leaves_the_lines_before_and_room_for_more(tmp_path: Path) -> None:
+    journal = UndoJournal(tmp_path, CLOCK)
+    journal.before("a-1", CANCEL)
+    whole = journal.path.read_bytes()
+    journal.before("b-1", DELETE)
+    both = journal.path.read_bytes()
+    for cut in range(len(whole), len(both)):
+        journal.path.write_bytes(both[:cut])
+        read = journal.replay()
+        assert ([e.fault_id for e in read.entries], read.damaged) == (["a-1"], ())
+        journal.before("c-1", RESUME)
+        read = journal.replay()
+        assert ([e.fault_id for e in read.entries], read.damaged) == (["a-1", "c-1"], ())
+
+
+def test_a_complete_line_that_makes_no_sense_is_reported_not_skipped_in_silence(tmp_path: Path) -> None:
+    journal = UndoJournal(tmp_path, CLOCK)
+    journal.before("a-1", CANCEL)
+    with journal.path.open("a") as file:
+        file.write("garbage\n")
+        file.write('{"seq":77,"op":"undone"}\n')
+    journal.before("b-1", RESUME)
+    read = journal.replay()
+    assert [e.fault_id for e in read.pending] == ["a-1", "b-1"]
+    assert [line.split(":")[1] for line in read.damaged] == ["2", "3"]
+
+
+def test_an_undo_of_a_kind_this_version_does_not_know_stays_pending(tmp_path: Path) -> None:
+    journal = UndoJournal(tmp_path, CLOCK)
+    journal.path.write_text('{"seq":1,"t_ns":5,"fault_id":"x-1","op":"planned","undo":{"kind":"regrow_limb"}}\n')
+    (entry,) = journal.replay().pending
+    assert (entry.undo, entry.detail) == (None, "unknown kind of undo 'regrow_limb'")
