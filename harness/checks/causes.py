@@ -47,19 +47,24 @@ def cause_of(row: Request, fates: Mapping[str, PodFate], lost: Sequence[Request]
 
 
 def _own_cause(fate: PodFate, end_ns: int, time_scale: float) -> Cause | None:
-    """Something that happened to the pod itself, or to its node."""
-    return _node_lost(fate, end_ns, time_scale) or _terminating(fate, end_ns, time_scale) or _crashed(fate, end_ns)
+    """Something that happened to the pod itself, or to its node. What fits the moment best is asked first."""
+    return (
+        _node_lost(fate, end_ns, _NODE_NEAR_NS)
+        or _terminating(fate, end_ns, time_scale)
+        or _node_lost(fate, end_ns, round(_SILENT_S / time_scale * NS_PER_S))
+        or _crashed(fate, end_ns)
+    )
 
 
-def _node_lost(fate: PodFate, end_ns: int, time_scale: float) -> Cause | None:
+def _node_lost(fate: PodFate, end_ns: int, within_ns: int) -> Cause | None:
+    """Streams fall with the instance; that it is gone, or silent, is known to the API some time later."""
     node = fate.node
-    ended_before = fate.ended is not None and fate.ended.t_ns <= end_ns
-    if node is None or ended_before:
+    if node is None:
         return None
-    if node.gone_ns is not None and node.gone_ns <= end_ns + _NODE_NEAR_NS:
-        return Cause(NODE_LOST, f"{node.name} was gone while its pod still served")
-    if node.silent_ns is not None and scenario_s(end_ns - node.silent_ns, time_scale) >= -_SILENT_S:
-        return Cause(NODE_LOST, f"{node.name} fell silent")
+    for t_ns, what in ((node.gone_ns, "was gone"), (node.silent_ns, "fell silent")):
+        ended_before = t_ns is not None and fate.ended is not None and fate.ended.t_ns < t_ns
+        if t_ns is not None and not ended_before and t_ns <= end_ns + within_ns:
+            return Cause(NODE_LOST, f"{node.name} {what} while {fate.name} still served")
     return None
 
 

@@ -28,7 +28,7 @@ class NodeFate:
     noticed_ns: int | None
     """Tainted for disruption, or hit by an injected fault."""
     gone_ns: int | None
-    """The Node object vanished, or a fault that took the instance came to its end."""
+    """The Node object vanished: the cloud said before that the instance is no more."""
     silent_ns: int | None
     """Its Ready condition left True: the kubelet stopped, or reports trouble."""
 
@@ -93,25 +93,18 @@ def pod_fates(history: History) -> dict[str, PodFate]:
 
 def node_fates(history: History) -> dict[str, NodeFate]:
     struck: dict[str, int] = {}
-    taken: dict[str, int] = {}
     for event in history.faults:
         if not event.disruptive:
             continue
         for target in event.targets:
             if event.stage is FaultStage.INJECTED:
                 struck.setdefault(target, event.t_ns)
-            elif event.stage is FaultStage.ENDED and event.fault in _TAKES_THE_INSTANCE:
-                taken.setdefault(target, event.t_ns)
     fates: dict[str, NodeFate] = {}
     for life in lives(history.objects, "Node"):
         tainted, silent = life.when(disrupted), life.when(_silent)
         noticed = [t for t in (tainted.t_ns if tainted else None, struck.get(life.name)) if t is not None]
-        gone = [t for t in (life.gone.t_ns if life.gone else None, taken.get(life.name)) if t is not None]
-        fates[life.name] = NodeFate(life.name, min(noticed, default=None), min(gone, default=None), _t(silent))
+        fates[life.name] = NodeFate(life.name, min(noticed, default=None), _t(life.gone), _t(silent))
     return fates
-
-
-_TAKES_THE_INSTANCE = frozenset({"spot_interruption"})
 
 
 def disrupted(node: Json) -> bool:

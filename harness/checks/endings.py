@@ -16,6 +16,8 @@ END_MARKS = frozenset({"ended", "interrupted", "child_died", "aborted", "error"}
 """Marks by which the supervisor dates an early end of a run."""
 _NOTICED_NS = 2 * NS_PER_S
 """A dead child is noticed this much later at most, and what it carried fell with it."""
+_STOPPED_NS = 5 * NS_PER_S
+"""The same, with the time in which the load is stopped after that, which is when it has ended."""
 
 
 def ended_early_ns(history: History) -> int | None:
@@ -23,9 +25,9 @@ def ended_early_ns(history: History) -> int | None:
     if history.run.ended == "completed":
         return None
     marked = [mark.t_ns for mark in history.marks if mark.name in END_MARKS]
-    if not marked:
-        return None
-    return min(marked) - (_NOTICED_NS if history.run.ended == "child_died" else 0)
+    if history.run.ended == "child_died":
+        return min(marked) - _NOTICED_NS if marked else history.run.load_end_ns - _STOPPED_NS
+    return min(marked, default=None)
 
 
 def set_aside(history: History, table: Sequence[Request]) -> frozenset[int]:

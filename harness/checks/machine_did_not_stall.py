@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 STALL_LIMIT_S = 0.5
 SOURCE, NAME = "machine", "stall_s"
+WATCHED_MARK = "load_start"
+"""The supervisor writes it only once its watchdog runs, and the watchdog records nothing but stalls."""
 
 
 def stalls(history: History) -> list[tuple[int, int]]:
@@ -25,15 +27,16 @@ def stalls(history: History) -> list[tuple[int, int]]:
 
 
 def machine_did_not_stall(history: History) -> Finding:
-    """UNKNOWN when the watchdog left no sample at all: it writes one of length 0 when it starts."""
+    """UNKNOWN when nothing shows that the watchdog ran: no sample of it, and no load that started under its eyes."""
     table = history.samples
     looked = int(((table["source"] == SOURCE) & (table["name"] == NAME)).sum())
+    looked += sum(1 for mark in history.marks if mark.name == WATCHED_MARK)
     seen = stalls(history)
     long = [(start, end) for start, end in seen if clock_s(end - start) > STALL_LIMIT_S]
     longest = max((clock_s(end - start) for start, end in seen), default=0.0)
     numbers = {"stall_s_max": longest, "stall_s_limit": STALL_LIMIT_S, "stalls_over_limit": len(long)}
     if not looked:
-        status, sentence = Status.UNKNOWN, "the stall watchdog left no sample, so nobody watched the machine"
+        status, sentence = Status.UNKNOWN, "nothing shows that the stall watchdog ran, so nobody watched the machine"
     elif long:
         status = Status.FAIL
         sentence = (

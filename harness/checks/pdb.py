@@ -77,9 +77,9 @@ def pdb(history: History, spec: PdbSpec) -> Finding:
         "healthy_spare_min": min(
             (d.healthy_after - d.desired for _, d in voluntary if d.desired is not None), default=None
         ),
-        "held_back": len(held),
-        "held_back_s_max": scenario_s(longest, history.run.time_scale) if held else None,
-        "refusals_in_events": len(refusals),
+        "refused": len(held),
+        "refused_s_max": scenario_s(longest, history.run.time_scale) if held else None,
+        "refused_in_events": len(refusals),
     }
     refused = _held_text(history, held, longest)
     if bad:

@@ -24,6 +24,7 @@ from harness.history.lives import (
     running,
     terminal,
     unschedulable,
+    usable,
     workload_pods,
 )
 from harness.history.tables import ObjectEvent, ObjectEventType
@@ -246,7 +247,8 @@ class _Dating:
             ("T4", life.seen[0] if life else None, "there"),
             ("T5", fit, "usable"),
         ):
-            if event is not None and event.t_ns <= refused.t_ns:
+            known = event if event or mark != "T3" or life is None else life.seen[0]
+            if known is not None and known.t_ns <= refused.t_ns:
                 marks[mark] = Stage(None, f"{name} was {what} already; a GPU came free on it", needed=False)
             elif event is None and mark == "T3" and life is not None:
                 marks[mark] = Stage(None, f"{name} came without a NodeClaim", needed=False)

@@ -16,7 +16,7 @@ VERDICT_FILE = "verdict.json"
 def verdict_to_json(verdict: Verdict) -> str:
     """Equal verdicts are equal bytes. Holds no time of day and no path, so ``check`` repeats it on any machine."""
     document = {
-        "verdict": verdict.status.value,
+        "status": verdict.status.value,
         "exit_code": int(verdict.exit_code),
         "sentence": verdict.sentence,
         "findings": [_finding(finding) for finding in verdict.findings],
@@ -27,7 +27,7 @@ def verdict_to_json(verdict: Verdict) -> str:
 def verdict_from_json(text: str) -> Verdict:
     """Raises ``ValueError`` or ``KeyError`` when the text is no verdict of ours."""
     raw = json.loads(text)
-    return Verdict(Status(raw["verdict"]), str(raw["sentence"]), tuple(_read_finding(item) for item in raw["findings"]))
+    return Verdict(Status(raw["status"]), str(raw["sentence"]), tuple(_read_finding(item) for item in raw["findings"]))
 
 
 def load_verdict(path: Path) -> Verdict:
