@@ -1,4 +1,4 @@
-"""What a world is made of: pools of instances, timing, planted bugs. Read from one JSON file, written by the harness."""
+"""What a world is made of: pools, timing, planted bugs. Read from one JSON file that the harness writes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PlantedBug(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PoolConfig:
-    """A pool of equal instances. ``nodes`` exist at the start; ``stock`` is how many the cloud has in all, those included."""
+    """A pool of equal instances. ``nodes`` exist at the start; ``stock`` is how many the cloud has, those included."""
 
     name: str
     capacity_type: str  # "spot" | "on-demand"

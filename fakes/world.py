@@ -30,6 +30,7 @@ from fakes.controllers.disruption import DisruptionController
 from fakes.controllers.endpointslice import EndpointSliceController
 from fakes.controllers.garbage import GarbageCollector
 from fakes.controllers.hpa import HpaController
+from fakes.controllers.informer import Informer
 from fakes.controllers.karpenter.lifecycle import NodeClaimLifecycle
 from fakes.controllers.karpenter.provisioner import Provisioner
 from fakes.controllers.karpenter.termination import Termination
@@ -47,7 +48,7 @@ from fakes.nodes.kubelet import Kubelet
 from fakes.nodes.runtime import Container, ImageRuntime
 from fakes.timing import PRESETS, Timing
 from fakes.vllm.container import VllmContainer
-from harness.kube.port import Json
+from harness.kube.port import POD, Json
 
 HOST = "127.0.0.1"
 PARENT_FD_ENV = "GPU_HARNESS_PARENT_FD"
@@ -65,7 +66,8 @@ class World:
         self._kubelets: dict[str, Kubelet] = {}
         self._tasks = asyncio.TaskGroup()
         self._runtime = ImageRuntime(self.timing, {"vllm": self._model_server})
-        self._pods = AssignedPods(self._kube("kubelet"))
+        self._pod_informer = Informer(self._kube("kubelet"), POD)
+        self._pods = AssignedPods(self._pod_informer)
         self.cloud = Cloud(config.pools, self.timing, self._rng("cloud"), boot=self._boot, lost=self._lost)
         self.scraper = Scraper(self._kube("prometheus"), self.timing, config.gateway_namespace, "")
         self.metrics = CustomMetrics(self.scraper, self.wall)
@@ -96,7 +98,7 @@ class World:
             NodeClaimLifecycle(kube("karpenter"), wall, timing, self.cloud).run(),
             Termination(kube("karpenter"), wall, timing, self.cloud, bugs).run(),
             CloudNodeController(kube("cloud-controller-manager"), self.cloud).run(),
-            self._pods.run(),
+            self._pod_informer.run(),
             self.scraper.run(),
             self.gateway.run(),
         ]

@@ -80,7 +80,7 @@ class Child:
 
 
 async def spawn(name: str, argv: Sequence[str], *, env: Mapping[str, str], log: Path, cwd: Path | None = None) -> Child:
-    """Starts ``argv`` with ``env`` on top of ours. The writing end of its parent pipe closes when we end, however we do."""
+    """Starts ``argv`` with ``env`` on top of ours. Its parent pipe closes when we end, however we do."""
     reading, writing = os.pipe()
     os.set_inheritable(reading, True)
     try:

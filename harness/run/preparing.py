@@ -27,7 +27,7 @@ class Prepared:
 
 
 def prepare(path: Path, *, seed: int, target: str, cut: TraceCut | None) -> Prepared:
-    """Reads and checks the experiment with all files it names, and plans it. Touches nothing; BadInput for any mistake."""
+    """Reads and checks the experiment with all files it names, and plans it. BadInput for any mistake."""
     if target not in TARGETS:
         raise BadInput(
             f"there is no target {target!r}", where=Where("--target"), hint=f"there is: {', '.join(TARGETS)}"

@@ -234,7 +234,7 @@ class Supervisor:
     async def _watch(self, recorder: Recorder) -> None:
         """Until load and chaos are both through. Raises Stopped for everything else."""
         assert self._load is not None and self._chaos is not None
-        duration_ns = round(self._profile.duration_s / self._settings.time_scale * NS_PER_S)
+        duration_ns = round(self._plan.clock_s * NS_PER_S)
         patience_ns = round((self._profile.send.deadline_s + 60) * NS_PER_S)
         last_ns = self._progress.load_start_ns + duration_ns + patience_ns
         while True:

@@ -96,11 +96,11 @@ class EmbeddedTarget:
     """Starts ``python -m fakes.world``; the process ends with ours, through its parent pipe."""
 
     name = "embedded"
-    real = (
+    real: tuple[str, ...] = (
         "HTTP and SSE over loopback", "the Kubernetes API as clients see it", "the official Kubernetes client",
         "Locust", "Chaos Toolkit",
     )  # fmt: skip
-    emulated = (
+    emulated: tuple[str, ...] = (
         "the control plane (scheduler, HPA, Deployment, PDB, node lifecycle, Karpenter's rules)", "nodes and kubelets",
         "GPUs and device plugin", "the cloud and its spot interruptions", "vLLM (engine model, its HTTP and SSE)",
         "the gateway", "the metrics pipeline",

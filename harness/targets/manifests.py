@@ -66,12 +66,14 @@ async def wait_until_available(kube: Kube, namespace: str, selector: str, timeou
         if deployments and not waiting:
             return
         if loop.time() > deadline:
-            seen = ", ".join(
-                f"{d['metadata']['name']} has {d.get('status', {}).get('availableReplicas', 0)} of {d['spec']['replicas']}"
-                for d in deployments
-            )
+            seen = ", ".join(map(_availability, deployments)) or f"no Deployment matches {selector}"
             raise TargetError(
-                f"the workload was not available after {timeout_s:.0f} s: {seen or f'no Deployment matches {selector}'}",
+                f"the workload was not available after {timeout_s:.0f} s: {seen}",
                 hint="look at its pods: do the pools have enough GPUs for the replicas?",
             )
         await asyncio.sleep(0.1)
+
+
+def _availability(deployment: Json) -> str:
+    available = deployment.get("status", {}).get("availableReplicas", 0)
+    return f"{deployment['metadata']['name']} has {available} of {deployment['spec']['replicas']}"

@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from fakes.config import WorldConfig
 from harness.errors import BadInput, TargetError, Where
 from harness.kube.http import HttpKube
 from harness.kube.port import Json, Resource
@@ -21,7 +22,6 @@ from harness.targets.embedded import (
     AVAILABLE_TIMEOUT_S,
     READY_FILE,
     START_TIMEOUT_S,
-    WorldConfig,
     connection_from,
     two_empty_nodes,
     world_config,

@@ -1,4 +1,4 @@
-"""Ctrl-C or SIGTERM at any moment: the fault heals, the history is kept, the answer is unknown, nothing is left running."""
+"""Ctrl-C or SIGTERM at any moment: the fault heals, the history is kept, the answer is unknown."""
 
 from __future__ import annotations
 
