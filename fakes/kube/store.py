@@ -112,14 +112,21 @@ class Watch:
             found = self.poll()
             if found is not None:
                 return found
-            if self._closed:
-                raise WatchClosed("the server ended the watch")
-            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._shelf.waiters.add(waiter)
-            try:
-                await waiter
-            finally:
-                self._shelf.waiters.discard(waiter)
+            await self.wait()
+
+    async def wait(self, limit_s: float | None = None) -> None:
+        """Until the resource has changed, for at most ``limit_s``. Raises ``WatchClosed`` after ``close``."""
+        if self._closed:
+            raise WatchClosed("the server ended the watch")
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._shelf.waiters.add(waiter)
+        try:
+            await asyncio.wait([waiter], timeout=limit_s)
+        finally:
+            self._shelf.waiters.discard(waiter)
+            waiter.cancel()
+        if self._closed:
+            raise WatchClosed("the server ended the watch")
 
     def poll(self) -> tuple[EventType, Stored] | None:
         """As ``next``, but None where ``next`` would wait."""

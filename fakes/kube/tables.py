@@ -1,0 +1,66 @@
+"""meta.k8s.io/v1 Tables, which kubectl prints: columns and cells come from ``columns``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from fakes.kube.codec import dump
+from fakes.kube.columns import COLUMNS, NAME_AND_AGE, Column
+from fakes.kube.kinds import Kind
+from fakes.kube.status import failure
+from fakes.kube.store import Stored
+from harness.kube.port import Json
+
+_FORMATS = {"Name": "name"}
+
+
+def wants_table(accept: str) -> bool:
+    """True where a Table is the first form that the client takes."""
+    for part in accept.split(","):
+        parameters = {p.strip() for p in part.split(";")}
+        if (
+            "as=Table" in parameters
+            and "g=meta.k8s.io" in parameters
+            and ("v=v1" in parameters or "v=v1beta1" in parameters)
+        ):
+            return True
+        if parameters & {"application/json", "*/*"} and len(parameters) == 1:
+            return False
+    return False
+
+
+def table(
+    kind: Kind, found: Sequence[Stored], now: datetime, include: str, meta: Json, *, columns: bool = True
+) -> bytes:
+    """``include`` is what each row carries of its object: None, Metadata or Object."""
+    if include not in ("None", "Metadata", "Object"):
+        raise failure(422, "Invalid", f'includeObject: Unsupported value: "{include}"', {})
+    shown = COLUMNS.get(kind.resource.kind, NAME_AND_AGE)
+    body: Json = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
+    body["columnDefinitions"] = [_definition(c) for c in shown] if columns else []
+    body["rows"] = [_row(shown, stored.object, now, include) for stored in found]
+    return dump(body)
+
+
+def _definition(column: Column) -> Json:
+    return {
+        "name": column.name,
+        "type": column.type,
+        "format": _FORMATS.get(column.name, ""),
+        "description": "",
+        "priority": 1 if column.wide else 0,
+    }
+
+
+def _row(columns: Sequence[Column], obj: Json, now: datetime, include: str) -> Json:
+    row: Json = {"cells": [column.cell(obj, now) for column in columns]}
+    if include == "Metadata":
+        row["object"] = {
+            "kind": "PartialObjectMetadata",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": obj["metadata"],
+        }
+    elif include == "Object":
+        row["object"] = obj
+    return row
