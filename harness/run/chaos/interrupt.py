@@ -60,7 +60,8 @@ class Interruption:
             raise InterruptExecution(self.reason)
         on_main = threading.current_thread() is threading.main_thread()
         try:
-            with asyncio.Runner() as runner:
+            # With a factory the runner leaves the thread's current loop as it found it.
+            with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
                 if on_main:
                     self._main_waits = True
                 return runner.run(self._interruptible(work, shielded))
