@@ -1,0 +1,100 @@
+"""Numbers of the run at a steady pace: the gateway's own metrics, and the autoscaler's metric as it could read it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol, runtime_checkable
+
+import httpx
+
+from harness.history.writer import SamplesWriter
+from harness.kube.port import ApiError, Json
+from harness.run.record.exposition import parse_metrics, parse_quantity
+from harness.run.record.state import LiveState
+from harness.run.record.watch import Clock
+
+WAITING_METRIC = "vllm_num_requests_waiting"
+EVERY_S = 0.5
+_GATEWAY_TIMEOUT_S = 1.0
+_CUSTOM_METRICS = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/{namespace}/pods/*/{metric}"
+
+
+@runtime_checkable
+class RawApi(Protocol):
+    """What is needed of the API server beyond objects: a GET of any path. ``harness.kube.http`` has it."""
+
+    async def raw(self, path: str, query: Mapping[str, str] | None = None) -> Json: ...
+
+
+class Scraper:
+    """Runs until it is cancelled. Failing scrapes leave no samples, but a mark when that begins and one when it ends."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        samples: SamplesWriter,
+        state: LiveState,
+        mark: Callable[[str, str, str], None],
+        *,
+        gateway_url: str | None,
+        raw_api: RawApi | None,
+        namespace: str,
+        selector: str,
+    ) -> None:
+        """``mark`` takes name, value and detail."""
+        self._clock = clock
+        self._samples = samples
+        self._state = state
+        self._mark = mark
+        self._gateway_url = gateway_url
+        self._raw_api = raw_api
+        self._path = _CUSTOM_METRICS.format(namespace=namespace, metric=WAITING_METRIC)
+        self._query = {"labelSelector": selector}
+        self._failing: set[str] = set()
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        async with httpx.AsyncClient(timeout=_GATEWAY_TIMEOUT_S, trust_env=False) as http:
+            sources: list[tuple[str, Callable[[], Awaitable[None]]]] = []
+            if (gateway_url := self._gateway_url) is not None:
+                sources.append(("gateway", lambda: self._gateway(http, f"{gateway_url.rstrip('/')}/metrics")))
+            if (raw_api := self._raw_api) is not None:
+                sources.append(("custom.metrics", lambda: self._custom_metrics(raw_api)))
+            due_s = loop.time()
+            while sources:
+                await asyncio.gather(*(self._once(name, scrape) for name, scrape in sources))
+                due_s = max(due_s + EVERY_S, loop.time())  # after a stall, go on; do not catch up
+                await asyncio.sleep(due_s - loop.time())
+
+    async def _once(self, source: str, scrape: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await scrape()
+        except (httpx.HTTPError, ConnectionError, ApiError, ValueError, KeyError, TypeError) as error:
+            if source not in self._failing:
+                self._failing.add(source)
+                self._mark("scrape_failed", source, f"{type(error).__name__}: {error}")
+        else:
+            if source in self._failing:
+                self._failing.discard(source)
+                self._mark("scrape_recovered", source, "")
+
+    async def _gateway(self, http: httpx.AsyncClient, url: str) -> None:
+        answer = await http.get(url)
+        now_ns = self._clock.now_ns()
+        answer.raise_for_status()
+        for sample in list(parse_metrics(answer.text)):
+            self._samples.add(now_ns, "gateway", sample.name, sample.value, sample.labels)
+
+    async def _custom_metrics(self, raw_api: RawApi) -> None:
+        try:
+            answer = await raw_api.raw(self._path, self._query)
+        except ApiError as error:
+            if error.status == 404:
+                return  # no pod has a value that still counts: not known, which is no failure of the scrape
+            raise
+        now_ns = self._clock.now_ns()
+        values = {item["describedObject"]["name"]: parse_quantity(item["value"]) for item in answer["items"]}
+        for pod, value in values.items():
+            self._samples.add(now_ns, "custom.metrics", WAITING_METRIC, value, {"pod": pod})
+        self._state.waiting = sum(values.values())

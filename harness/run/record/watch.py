@@ -1,0 +1,168 @@
+"""One resource, listed and watched into the history for as long as the run lasts.
+
+What counts as blind: a watch that breaks and is taken up again from its last resourceVersion has missed nothing. A list
+after the start has: whatever came and went in between was never seen, so it is written down as a gap.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from harness.clock import NS_PER_S
+from harness.history.tables import ObjectEventType
+from harness.history.writer import ObjectsWriter
+from harness.kube.port import ApiError, EventType, Gone, Json, Kube, NotFound, Resource, WatchClosed
+from harness.run.record.state import LiveState
+
+UNREACHABLE_NS = NS_PER_S
+"""A server that is away for longer than this made us blind; a shorter absence is bridged by the watch itself."""
+_RETRY_S = 0.1
+_ABSENT_RETRY_S = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class Clock(Protocol):
+    """History time; ``harness.clock.RunClock`` outside virtual time."""
+
+    def now_ns(self) -> int: ...
+
+
+class ResourceWatch:
+    """``run`` goes on until it is cancelled, whatever happens; then ``close`` accounts for what was not seen."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        resource: Resource,
+        clock: Clock,
+        objects: ObjectsWriter,
+        state: LiveState,
+        on_absent: Callable[[Resource], None],
+    ) -> None:
+        self._kube = kube
+        self._resource = resource
+        self._clock = clock
+        self._objects = objects
+        self._state = state
+        self._on_absent = on_absent
+        self._version: str | None = None
+        self._contact_ns = clock.now_ns()
+        self._failing_since_ns: int | None = None
+        self._blind_since_ns: int | None = None
+        self._blind_reason = ""
+        self._absent_ns: int | None = None
+        self.known = asyncio.Event()
+        """Set once the resource was listed, or is known to be absent."""
+        self.error: Exception | None = None
+        """The last thing that went wrong, while it is wrong."""
+
+    @property
+    def resource(self) -> Resource:
+        return self._resource
+
+    async def run(self) -> None:
+        while True:
+            started_ns = self._clock.now_ns()
+            try:
+                if self._version is None:
+                    await self._list()
+                else:
+                    await self._follow(self._version)
+            except NotFound:
+                await self._is_absent()
+            except Gone as error:
+                self._go_blind(self._contact_ns, f"410 Gone: {error.message}")
+            except WatchClosed:
+                # The server had answered, so everything up to now was seen or will be, from the last version on.
+                self._contact()
+            except (ConnectionError, ApiError) as error:
+                self._failed(error)
+            except Exception as error:  # a defect of ours must not end the recording in silence
+                _log.exception("recording %s failed", self._resource.plural)
+                self.error = error
+                self._go_blind(self._contact_ns, f"the recorder failed: {error!r}")
+            if self._clock.now_ns() - started_ns < _RETRY_S * NS_PER_S:
+                await asyncio.sleep(_RETRY_S)
+
+    def close(self) -> None:
+        """Blind at the end is a gap, too: nobody will list again."""
+        if self._blind_since_ns is not None:
+            self._end_gap(self._clock.now_ns())
+
+    async def _list(self) -> None:
+        found = await self._kube.list(self._resource)
+        now_ns = self._clock.now_ns()
+        if self._absent_ns is not None:
+            self._go_blind(self._absent_ns, "the resource was not served until now")
+            self._absent_ns = None
+        if self._blind_since_ns is not None:
+            self._end_gap(now_ns)
+        for obj in found.items:
+            self._objects.write(now_ns, self._resource.kind, ObjectEventType.LISTED, _slim(obj))
+        self._state.replace(self._resource, found.items)
+        self._version = found.resource_version
+        self._contact()
+        self.known.set()
+
+    async def _follow(self, version: str) -> None:
+        async for event in self._kube.watch(self._resource, resource_version=version):
+            self._contact()
+            self._version = str(event.object.get("metadata", {}).get("resourceVersion") or self._version)
+            if event.type is not EventType.BOOKMARK:
+                type = ObjectEventType(event.type.value)
+                self._objects.write(self._contact_ns, self._resource.kind, type, _slim(event.object))
+                self._state.apply(self._resource, event.type, event.object)
+        raise WatchClosed("the watch ended")
+
+    def _contact(self) -> None:
+        self._contact_ns = self._clock.now_ns()
+        self._failing_since_ns = None
+        self.error = None
+
+    def _failed(self, error: Exception) -> None:
+        self.error = error
+        if self._failing_since_ns is None:
+            self._failing_since_ns = self._contact_ns
+        away_ns = self._clock.now_ns() - self._failing_since_ns
+        if self._version is not None and away_ns > UNREACHABLE_NS:
+            self._go_blind(self._failing_since_ns, f"the API server could not be reached: {error}")
+
+    async def _is_absent(self) -> None:
+        """The server does not serve this resource: no gap, but worth a mark. It may still be installed later."""
+        if self._absent_ns is None:
+            self._on_absent(self._resource)
+        self._contact()
+        self._absent_ns = self._contact_ns
+        if self._blind_since_ns is not None:
+            self._end_gap(self._contact_ns)
+        self._version = None
+        self.known.set()
+        await asyncio.sleep(_ABSENT_RETRY_S)
+
+    def _go_blind(self, since_ns: int, reason: str) -> None:
+        """From here on only a list can help. The first reason is kept: what follows is the same blindness."""
+        if self._blind_since_ns is None:
+            self._blind_since_ns, self._blind_reason = since_ns, reason
+        self._version = None
+
+    def _end_gap(self, now_ns: int) -> None:
+        self._objects.write(
+            now_ns,
+            self._resource.kind,
+            ObjectEventType.GAP,
+            since_ns=self._blind_since_ns,
+            reason=self._blind_reason,
+        )
+        self._blind_since_ns = None
+
+
+def _slim(obj: Json) -> Json:
+    """Without ``managedFields``, which are half of an object's bytes and no evidence of anything here."""
+    metadata = obj.get("metadata", {})
+    if "managedFields" not in metadata:
+        return obj
+    return obj | {"metadata": {k: v for k, v in metadata.items() if k != "managedFields"}}
