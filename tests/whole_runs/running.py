@@ -64,13 +64,14 @@ def newest_run(reports: Path) -> Path | None:
 
 
 def processes_naming(text: str) -> list[str]:
-    """Command lines of living processes that mention ``text`` (a run's folder is in the arguments or environment of
-    every child of that run)."""
+    """Command lines of living processes that mention ``text`` or work in it (a run's folder is in the arguments,
+    environment or working directory of every child of that run)."""
     found = []
     for proc in Path("/proc").glob("[0-9]*"):
         try:
             argv = (proc / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             environ = (proc / "environ").read_bytes().decode(errors="replace")
+            environ += os.readlink(proc / "cwd")
             zombie = (proc / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
         except OSError:
             continue

@@ -1,0 +1,170 @@
+"""The real command: its five exit codes, one clear error for bad input, and nothing started for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from running import ROOT, command, processes_naming
+
+DEMO = "experiments/spot-interruption-during-burst.yaml"
+SHORT = Path(__file__).parent / "short"
+
+
+def copy_of_short(tmp_path: Path, **edits: str) -> Path:
+    """The short experiment's folder with texts replaced (``old=new`` per file stem)."""
+    folder = tmp_path / "experiment"
+    folder.mkdir()
+    for file in SHORT.iterdir():
+        text = file.read_text()
+        if edit := edits.get(file.stem):
+            old, _, new = edit.partition(" => ")
+            assert old in text
+            text = text.replace(old, new, 1)
+        (folder / file.name).write_text(text)
+    return folder / "experiment.yaml"
+
+
+def test_help_names_the_commands_and_the_exit_codes() -> None:
+    ended = command("--help")
+    assert ended.code == 0
+    for word in ("run", "plan", "validate", "check", "report", "up", "down", "unknown", "64", "70"):
+        assert word in ended.out
+
+
+@pytest.mark.parametrize("args", [("runn",), ("run",), ("run", DEMO, "--sede", "1"), ("run", DEMO, "--seed", "many")])
+def test_a_usage_error_exits_64_with_one_message(args: tuple[str, ...]) -> None:
+    ended = command(*args)
+    assert ended.code == 64
+    assert "Traceback" not in ended.out
+    assert ended.out.startswith("gpu-harness: ")
+
+
+@pytest.mark.parametrize(
+    ("edits", "expected"),
+    [
+        pytest.param(
+            {"experiment": "rollbacks: => rollback:"}, ("rollback", "rollbacks", "experiment.yaml:"), id="key"
+        ),
+        pytest.param({"experiment": "notice_s: 80 => notice_s: 80s"}, ("notice_s", "80s"), id="unit"),
+        pytest.param({"experiment": "manifest: extra.yaml => manifest: ${nowhere}"}, ("nowhere",), id="variable"),
+        pytest.param({"experiment": "load: load.yaml => load: gone.yaml"}, ("gone.yaml",), id="missing-profile"),
+        pytest.param({"load": "rate_per_s: 5 => rate_per_s: fast"}, ("rate_per_s", "load.yaml:"), id="profile-value"),
+        pytest.param({"workload": "kind: Service => kind: Servise"}, ("Servise", "workload.yaml:"), id="manifest-kind"),
+        pytest.param({"experiment": "capacity-type=spot => capacity-type=sport"}, ("sport",), id="no-such-node"),
+    ],
+)
+def test_a_mistake_in_a_file_is_one_clear_error_and_starts_nothing(
+    edits: dict[str, str], expected: tuple[str, ...], tmp_path: Path
+) -> None:
+    experiment = copy_of_short(tmp_path, **edits)
+    reports = tmp_path / "reports"
+    ended = command("run", str(experiment), "--reports", str(reports))
+    assert ended.code == 64, ended.out
+    assert "Traceback" not in ended.out
+    for text in expected:
+        assert text in ended.out
+    assert not reports.exists()
+    assert processes_naming(str(tmp_path)) == []
+
+
+def test_an_unreadable_trace_row_names_file_and_line(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text(
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.68,374,44\n2023-11-16 18:15:50,many,1\n"
+    )
+    ended = command("plan", str(SHORT / "experiment.yaml"), "--trace", str(trace))
+    assert ended.code == 64
+    assert "trace.csv:3" in ended.out and "many" in ended.out
+
+
+def test_a_trace_of_another_kind_is_named(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text('{"timestamp": 0, "input_length": 6758, "output_length": 500, "hash_ids": [0]}\n')
+    ended = command("run", str(SHORT / "experiment.yaml"), "--trace", str(trace), "--reports", str(tmp_path / "r"))
+    assert ended.code == 64
+    assert "trace.jsonl" in ended.out and "Traceback" not in ended.out
+
+
+def test_reports_that_cannot_be_written_are_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "reports").write_text("a file where a folder is wanted")
+    ended = command("run", str(SHORT / "experiment.yaml"), "--reports", str(tmp_path / "reports"))
+    assert ended.code == 64
+    assert "reports" in ended.out and "Traceback" not in ended.out
+    assert processes_naming(str(tmp_path)) == []
+
+
+def test_the_plan_has_the_same_bytes_for_the_same_seed_and_touches_nothing(tmp_path: Path) -> None:
+    first, second, other = (command("plan", DEMO, "--json", "--seed", s) for s in ("7", "7", "8"))
+    assert first.code == 0
+    assert first.out == second.out != other.out
+
+
+def test_validate_accepts_every_shipped_experiment() -> None:
+    for experiment in sorted((ROOT / "experiments").rglob("*.yaml")):
+        if "manifests" not in experiment.parts:
+            ended = command("validate", str(experiment))
+            assert ended.code == 0, ended.out
+
+
+@pytest.mark.parametrize("name", ["check", "report"])
+def test_a_folder_that_is_no_run_is_bad_input(name: str, tmp_path: Path) -> None:
+    ended = command(name, str(tmp_path))
+    assert ended.code == 64
+    assert "history" in ended.out
+
+
+def test_a_target_that_cannot_come_up_is_a_harness_error(tmp_path: Path) -> None:
+    """No process may open more than a handful of files: the cluster cannot open its sockets."""
+    process = subprocess.run(
+        ["bash", "-c", 'ulimit -n 24; exec "$0" -m harness.cli up', os.fspath(_python())],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert process.returncode == 70, process.stderr
+    assert "embedded cluster" in process.stderr
+    assert processes_naming(str(tmp_path)) == []
+
+
+def test_up_serves_kubectl_and_down_leaves_nothing(tmp_path: Path) -> None:
+    try:
+        up = command("up", str(SHORT / "experiment.yaml"), cwd=tmp_path)
+        assert up.code == 0, up.out
+        kubeconfig = tmp_path / ".gpu-harness" / "kubeconfig"
+        assert str(kubeconfig) in up.out
+        again = command("up", cwd=tmp_path)
+        assert again.code == 64 and "up already" in again.out
+        seen = (
+            subprocess.run(
+                ["kubectl", "get", "nodes,pods,deploy,hpa,pdb", "-A"],
+                env={**os.environ, "KUBECONFIG": str(kubeconfig)},
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+            if _kubectl()
+            else None
+        )
+        if seen is not None:
+            assert seen.returncode == 0, seen.stderr
+            assert "spot-1" in seen.stdout and "deployment.apps/llm" in seen.stdout
+    finally:
+        down = command("down", cwd=tmp_path)
+    assert down.code == 0 and "stopped" in down.out
+    assert "no cluster" in command("down", cwd=tmp_path).out
+    assert processes_naming(str(tmp_path)) == []
+
+
+def _kubectl() -> bool:
+    return subprocess.run(["bash", "-c", "command -v kubectl"], capture_output=True).returncode == 0
+
+
+def _python() -> Path:
+    import sys
+
+    return Path(sys.executable)
