@@ -68,14 +68,14 @@ class _Parser(argparse.ArgumentParser):
         raise FlagError(f"vllm serve: {message}")
 
 
-def _positive(text: str) -> int:
+def count(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
     return value
 
 
-def _not_negative(text: str) -> float:
+def seconds(text: str) -> float:
     value = float(text)
     if value < 0:
         raise argparse.ArgumentTypeError(f"must not be negative, got {text}")
@@ -90,10 +90,10 @@ def _parser() -> _Parser:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
     for name in COUNTS:
-        parser.add_argument(f"--{name}", type=_positive)
-    parser.add_argument("--max-model-len", type=_positive, default=MAX_MODEL_LEN)
-    parser.add_argument("--block-size", type=_positive, default=BLOCK_SIZE)
-    parser.add_argument("--shutdown-timeout", type=_not_negative, default=0.0)
+        parser.add_argument(f"--{name}", type=count)
+    parser.add_argument("--max-model-len", type=count, default=MAX_MODEL_LEN)
+    parser.add_argument("--block-size", type=count, default=BLOCK_SIZE)
+    parser.add_argument("--shutdown-timeout", type=seconds, default=0.0)
     for name in SWITCHES:
         parser.add_argument(f"--{name}", action="store_true")
     for name in WITHOUT_EFFECT:

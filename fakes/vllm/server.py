@@ -14,7 +14,7 @@ import asyncio
 import enum
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 
 from aiohttp import web
@@ -83,10 +83,12 @@ class ModelServer:
         rng: Random,
         wall: WallClock,
         abort_always: bool = False,
+        abort_weights: Mapping[AbortForm, int] = ABORT_WEIGHTS,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._timing = timing
         self._rng = rng
+        self._abort_weights = dict(abort_weights)
         self._drain_s = 0.0 if abort_always else flags.shutdown_timeout_s
         limits = engine_limits(flags, profile)
         self._metrics = EngineMetrics(
@@ -111,7 +113,10 @@ class ModelServer:
     def bind(self, host: str = "127.0.0.1", port: int = 0) -> tuple[str, int]:
         """Reserves the port; until ``listen``, connections to it are refused."""
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if port:
+            # Not for a port that the system picks: another socket with this option could get the same one before we
+            # listen.
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._socket.bind((host, port))
         address: tuple[str, int] = self._socket.getsockname()
         return address
@@ -180,7 +185,7 @@ class ModelServer:
         self.phase = Phase.ABORTING
         self._close_port()
         self.engine.stop()
-        form = self._rng.choices(list(ABORT_WEIGHTS), list(ABORT_WEIGHTS.values()))[0]
+        form = self._rng.choices(list(self._abort_weights), list(self._abort_weights.values()))[0]
         replies = list(self._api.replies)
         log.debug("aborting %d requests: %s", len(replies), form.value)
         if replies and form is AbortForm.HANG:

@@ -1,0 +1,116 @@
+"""The server as a container: loading, probes, signals, planted bugs."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from random import Random
+
+from raw_client import chat_body, post, until
+
+from fakes.config import PlantedBug
+from fakes.timing import Durations, Spread, Timing
+from fakes.vllm.container import VllmContainer
+from harness.kube.port import Json
+
+SLOW_LOAD = Timing(1, replace(Durations(), model_load=Spread(3600)))
+FAST = Timing(100, replace(Durations(), model_load=Spread(5)))
+
+
+def pod(**annotations: str) -> Json:
+    meta = {"name": "llm-1", "annotations": annotations, "creationTimestamp": "2026-11-29T12:00:00Z"}
+    args = ["--served-model-name", "m", "--max-num-seqs", "4", "--shutdown-timeout", "3600"]
+    return {"metadata": meta, "spec": {"containers": [{"name": "vllm", "image": "vllm/vllm-openai", "args": args}]}}
+
+
+async def start(timing: Timing, *bugs: PlantedBug, template: Json | None = None) -> VllmContainer:
+    p = template or pod()
+    container = VllmContainer(p, p["spec"]["containers"][0], timing=timing, rng=Random(1), bugs=frozenset(bugs))
+    await container.start()
+    return container
+
+
+async def serving(*bugs: PlantedBug) -> VllmContainer:
+    container = await start(FAST, *bugs)
+    async with asyncio.timeout(10):
+        while await container.probe("/health") != 200:
+            await asyncio.sleep(0.005)
+    return container
+
+
+def address(container: VllmContainer) -> tuple[str, int]:
+    assert container.address is not None
+    return container.address
+
+
+async def test_while_it_loads_the_port_is_taken_but_refuses_and_sigterm_is_swallowed() -> None:
+    container = await start(SLOW_LOAD)
+    try:
+        await asyncio.open_connection(*address(container))
+        raise AssertionError("it listened")
+    except ConnectionRefusedError:
+        assert await container.probe("/health") is None
+    try:
+        await asyncio.start_server(lambda r, w: None, *address(container))
+        raise AssertionError("the port was free")
+    except OSError:
+        container.terminate()
+    assert await container.probe("/health") is None
+    container.kill()
+    assert await container.wait() == 137
+
+
+async def test_it_serves_once_loaded_and_drains() -> None:
+    container = await serving()
+    assert (await container.probe("/health"), await container.probe("/nope")) == (200, 404)
+    stream = await post(address(container), chat_body(20))
+    await stream.head()
+    container.terminate()
+    assert await container.probe("/health") == 200
+    assert (await stream.rest()).events[-1] == "[DONE]"
+    assert await container.wait() == 0
+    assert await container.probe("/health") is None
+    assert [(e.sent_tokens, e.finish) for e in container.ledger.entries.values()] == [(20, "length")]
+
+
+async def test_planted_a_server_that_aborts_whatever_its_flags_say() -> None:
+    container = await serving(PlantedBug.SERVER_ABORTS_ON_SIGTERM)
+    stream = await post(address(container), chat_body(30_000))
+    await stream.head()
+    await stream.chunk()
+    container.terminate()
+    assert await container.probe("/health") is None
+    container.kill()
+    answer = await stream.rest()
+    assert not answer.whole or "abort" in answer.events[-2] or "error" in answer.events[-2]
+    assert [e.finish for e in container.ledger.entries.values()] != ["length"]
+    await container.wait()
+
+
+async def test_planted_a_pod_that_says_ready_before_it_can_serve() -> None:
+    container = await start(SLOW_LOAD, PlantedBug.READY_BEFORE_SERVING)
+    assert await container.probe("/health") == 200
+    container.kill()
+    await container.wait()
+
+
+async def test_a_bad_command_line_ends_with_code_2() -> None:
+    template = pod()
+    template["spec"]["containers"][0]["args"] = ["--max-num-seq", "4"]
+    container = await start(FAST, template=template)
+    assert (await container.wait(), container.address) == (2, None)
+    unknown = await start(FAST, template=pod(**{"gpu-harness.dev/latency-profile": "llama-9b"}))
+    assert await unknown.wait() == 2
+
+
+async def test_kill_ends_open_streams_and_waiters() -> None:
+    container = await serving()
+    stream = await post(address(container), chat_body(30_000))
+    await stream.head()
+    await stream.chunk()
+    waiters = [asyncio.create_task(container.wait()) for _ in range(2)]
+    container.kill()
+    container.kill()
+    assert await asyncio.gather(*waiters) == [137, 137]
+    assert not (await stream.rest()).whole
+    await until(lambda: all(e.finish == "left" for e in container.ledger.entries.values()), "its slot is freed")
