@@ -18,10 +18,11 @@ _WORDS = {
 
 
 def run_complete(history: History) -> Finding:
-    """An ending that nobody knows is treated as an error."""
+    """UNKNOWN for an ending that this version does not know."""
     run = history.run
     if run.ended == "completed":
         return Finding("run_complete", Role.VALIDITY, Status.PASS, "the run went to its planned end", 1)
+    status = Status.FAIL if run.ended in _WORDS else Status.UNKNOWN
     words = _WORDS.get(run.ended, f"the run ended as {run.ended!r}, which this version does not know")
     detail = f": {run.ended_detail}" if run.ended_detail else ""
-    return Finding("run_complete", Role.VALIDITY, Status.FAIL, f"{words}{detail}", 1, {"ended": run.ended})
+    return Finding("run_complete", Role.VALIDITY, status, f"{words}{detail}", 1, {"ended": run.ended})

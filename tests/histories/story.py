@@ -1,0 +1,426 @@
+"""Tells a run in scenario seconds and yields the history that the harness would have recorded.
+
+Objects look as the API serves them (``reference/kubelet``); whatever happens before second 0 is LISTED, as a recorder that
+starts before the load sees it. Nothing here knows a check.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from harness.history.phases import compute_phases, phase_of
+from harness.history.reader import History, empty_samples
+from harness.history.requests import typed_requests
+from harness.history.run_info import RunInfo
+from harness.history.tables import (
+    REQUEST_COLUMNS,
+    REQUESTS_FILE,
+    SAMPLE_COLUMNS,
+    FaultEvent,
+    FaultStage,
+    Mark,
+    ObjectEvent,
+    ObjectEventType,
+    Outcome,
+)
+from harness.history.writer import HistoryWriter
+
+Json = dict[str, Any]
+NAMESPACE = "inference"
+LOAD_START_NS = 1_000_000_000
+
+
+@dataclass
+class Story:
+    """One run. Every method takes the scenario second since the load began at which the recorder saw it."""
+
+    time_scale: float = 10.0
+    length_s: float = 600.0
+    lag_limit_ms: float = 50.0
+    ended: str = "completed"
+    _events: list[tuple[float, int, str, ObjectEventType, Json, float | None, str | None]] = field(default_factory=list)
+    _now: dict[tuple[str, str], Json] = field(default_factory=dict)
+    _routes: list[tuple[float, int, str, Json]] = field(default_factory=list)
+    _requests: list[Json] = field(default_factory=list)
+    _samples: list[tuple[int, str, str, str, float]] = field(default_factory=list)
+    _faults: list[FaultEvent] = field(default_factory=list)
+    _marks: list[Mark] = field(default_factory=list)
+    info: Json = field(default_factory=dict)
+    """Overrides of RunInfo."""
+
+    def ns(self, at_s: float) -> int:
+        return LOAD_START_NS + round(at_s / self.time_scale * 1e9)
+
+    # Objects.
+
+    def put(self, at_s: float, kind: str, name: str, obj: Json, namespace: str | None = NAMESPACE) -> None:
+        known = copy.deepcopy(obj)
+        meta = known.setdefault("metadata", {})
+        meta |= {"name": name, "uid": f"uid-{kind.lower()}-{name}"} | ({"namespace": namespace} if namespace else {})
+        self._now[kind, name] = known
+        self._say(at_s, kind, ObjectEventType.LISTED if at_s < 0 else ObjectEventType.ADDED, known)
+
+    def change(self, at_s: float, kind: str, name: str, edit: Callable[[Json], object]) -> None:
+        edit(self._now[kind, name])
+        self._say(at_s, kind, ObjectEventType.MODIFIED, self._now[kind, name])
+
+    def remove(self, at_s: float, kind: str, name: str) -> None:
+        self._say(at_s, kind, ObjectEventType.DELETED, self._now.pop((kind, name)))
+
+    def gap(self, since_s: float, until_s: float, kind: str, reason: str = "410 Gone") -> None:
+        """The recorder was blind; what is there afterwards is listed again."""
+        self._events.append((until_s, len(self._events), kind, ObjectEventType.GAP, {}, since_s, reason))
+        for (known, _), obj in list(self._now.items()):
+            if known == kind:
+                self._say(until_s, kind, ObjectEventType.LISTED, obj)
+
+    def _say(self, at_s: float, kind: str, what: ObjectEventType, obj: Json) -> None:
+        self._events.append((at_s, len(self._events), kind, what, copy.deepcopy(obj), None, None))
+
+    # Nodes.
+
+    def node(self, name: str, at_s: float = -5, usable_s: float | None = None, gpus: int = 4) -> None:
+        """Registered at ``at_s``, Ready a little later, its GPUs allocatable from ``usable_s`` on."""
+        ready = at_s < 0
+        self.put(at_s, "Node", name, _node(ready, gpus if ready else 0), namespace=None)
+        if usable_s is not None:
+            self.change((at_s + usable_s) / 2, "Node", name, lambda n: n.update(_node(True, 0, n["metadata"])))
+            self.change(usable_s, "Node", name, lambda n: n.update(_node(True, gpus, n["metadata"])))
+
+    def claim(self, name: str, at_s: float, launched_s: float | None = None) -> None:
+        self.put(at_s, "NodeClaim", name, {"status": {"nodeName": name}}, namespace=None)
+        if launched_s is not None:
+            launched = [{"type": "Launched", "status": "True"}]
+            self.change(launched_s, "NodeClaim", name, lambda c: c["status"].update(conditions=launched))
+
+    def taint(self, node: str, at_s: float, key: str = "karpenter.sh/disrupted") -> None:
+        taint = {"key": key, "effect": "NoSchedule"}
+        self.change(at_s, "Node", node, lambda n: n.setdefault("spec", {}).setdefault("taints", []).append(taint))
+
+    def node_gone(self, node: str, at_s: float) -> None:
+        self.remove(at_s, "Node", node)
+
+    # The workload.
+
+    def deployment(self, replicas: int, at_s: float = -5) -> None:
+        owner = [{"uid": "uid-deployment-llm", "controller": True, "kind": "Deployment"}]
+        self.put(at_s, "Deployment", "llm", {"spec": {"replicas": replicas}})
+        self.put(at_s, "ReplicaSet", "llm-1", {"metadata": {"ownerReferences": owner}, "spec": {"replicas": replicas}})
+
+    def scale(self, at_s: float, replicas: int) -> None:
+        self.change(at_s, "Deployment", "llm", lambda d: d["spec"].update(replicas=replicas))
+        self.change(at_s + 0.1, "ReplicaSet", "llm-1", lambda d: d["spec"].update(replicas=replicas))
+
+    def hpa(self, target: str = "2") -> None:
+        metric = {"metric": {"name": "vllm_num_requests_waiting"}, "target": {"averageValue": target}}
+        self.put(-5, "HorizontalPodAutoscaler", "llm", {"spec": {"metrics": [{"type": "Pods", "pods": metric}]}})
+
+    def waiting(self, at_s: float, **pods: float) -> None:
+        for pod, value in pods.items():
+            self.sample(at_s, "custom.metrics", "vllm_num_requests_waiting", value, pod=pod.replace("_", "-"))
+
+    def pod(
+        self,
+        name: str,
+        node: str | None = None,
+        at_s: float = -5,
+        *,
+        refused_s: float | None = None,
+        bound_s: float | None = None,
+        running_s: float | None = None,
+        ready_s: float | None = None,
+        app: str = "llm",
+        group: str | None = None,
+        grace_s: int = 90,
+        pre_stop_s: int = 10,
+    ) -> None:
+        """A pod of a ReplicaSet. One that was there before second 0 is Ready; a later one goes through its stages."""
+        pod = _pod(app, group, grace_s, pre_stop_s)
+        if at_s < 0:
+            pod["spec"]["nodeName"] = node
+            pod["status"] = _serving()
+        self.put(at_s, "Pod", name, pod)
+        if at_s < 0 and app == "llm":
+            self._route(at_s, name, ready=True)
+        if refused_s is not None:
+            self.change(refused_s, "Pod", name, lambda p: p["status"].update(conditions=[dict(_UNSCHEDULABLE)]))
+        if node and at_s >= 0:
+            scheduled = [{"type": "PodScheduled", "status": "True"}]
+            when = bound_s if bound_s is not None else (refused_s or at_s) + 0.1
+            self.change(
+                when, "Pod", name, lambda p: (p["spec"].update(nodeName=node), p["status"].update(conditions=scheduled))
+            )
+        if running_s is not None:
+            self.change(running_s, "Pod", name, lambda p: p["status"].update(_running()))
+        if ready_s is not None:
+            self.change(ready_s, "Pod", name, lambda p: p["status"].update(_serving()))
+            if app == "llm":
+                self._route(ready_s + 0.1, name, ready=True)
+
+    def unready(self, at_s: float, pod: str) -> None:
+        self.change(at_s, "Pod", pod, lambda p: p["status"].update(_running()))
+        self._route(at_s, pod, ready=False)
+
+    def evict(self, at_s: float, pod: str, reason: str | None = "EvictionByEvictionAPI") -> None:
+        """The pod is asked to go; with ``reason=None`` by a plain DELETE."""
+
+        def edit(p: Json) -> None:
+            p["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+            p["metadata"]["deletionGracePeriodSeconds"] = p["spec"]["terminationGracePeriodSeconds"]
+            if reason:
+                target = {"type": "DisruptionTarget", "status": "True", "reason": reason}
+                p["status"].setdefault("conditions", []).append(target)
+
+        self.change(at_s, "Pod", pod, edit)
+        if any(name == pod for _, _, name, _ in self._routes):
+            self._route(at_s + 0.05, pod, ready=False, terminating=True)
+
+    def end(self, at_s: float, pod: str, exit_code: int = 0) -> None:
+        """Its container ends, and the object goes."""
+        state = {"terminated": {"exitCode": exit_code}}
+        phase = "Failed" if exit_code else "Succeeded"
+
+        def edit(p: Json) -> None:
+            p["status"].update(phase=phase, containerStatuses=[{"name": "vllm", "state": state, "restartCount": 0}])
+
+        self.change(at_s, "Pod", pod, edit)
+        self.remove(at_s + 1, "Pod", pod)
+
+    def crash(self, at_s: float, pod: str, exit_code: int = 1) -> None:
+        """Its container ends and is started again."""
+        last = {"terminated": {"exitCode": exit_code}}
+        status = [{"name": "vllm", "state": {"running": {}}, "lastState": last, "restartCount": 1}]
+        self.change(at_s, "Pod", pod, lambda p: p["status"].update(_running(), containerStatuses=status))
+
+    def _route(self, at_s: float, pod: str, *, ready: bool, terminating: bool = False) -> None:
+        conditions = {"ready": ready, "serving": ready or terminating, "terminating": terminating}
+        self._routes.append((at_s, len(self._routes), pod, conditions))
+
+    def _slice_events(self) -> None:
+        """One EndpointSlice of the service, written anew at each change in the order of time."""
+        endpoints: dict[str, Json] = {}
+        for at_s, _, pod, conditions in sorted(self._routes, key=lambda route: route[:2]):
+            endpoints[pod] = {"targetRef": {"kind": "Pod", "name": pod}, "conditions": conditions}
+            body = {
+                "metadata": {"labels": {"kubernetes.io/service-name": "llm"}},
+                "endpoints": [dict(e) for e in endpoints.values()],
+            }
+            if ("EndpointSlice", "llm-x") in self._now:
+                self.change(at_s, "EndpointSlice", "llm-x", lambda s, new=body: s.update(endpoints=new["endpoints"]))
+            else:
+                self.put(at_s, "EndpointSlice", "llm-x", body)
+        self._routes.clear()
+
+    def budget(self, desired: int, allowed: int, at_s: float = -5, healthy: int | None = None) -> None:
+        status = {
+            "desiredHealthy": desired,
+            "disruptionsAllowed": allowed,
+            "currentHealthy": healthy or desired + allowed,
+        }
+        if ("PodDisruptionBudget", "llm") in self._now:
+            self.change(at_s, "PodDisruptionBudget", "llm", lambda b: b.update(status=status))
+            return
+        spec = {"maxUnavailable": "25%", "selector": {"matchLabels": {"app": "llm"}}}
+        self.put(at_s, "PodDisruptionBudget", "llm", {"spec": spec, "status": status})
+
+    def group(self, name: str, min_count: int, at_s: float = -5) -> None:
+        self.put(at_s, "PodGroup", name, {"spec": {"schedulingPolicy": {"gang": {"minCount": min_count}}}})
+
+    def event(self, at_s: float, about: str, reason: str, message: str) -> None:
+        body = {"involvedObject": {"kind": "Pod", "name": about}, "reason": reason, "message": message}
+        self.put(at_s, "Event", f"{about}.{len(self._events)}", body)
+
+    # Requests, samples, faults, marks.
+
+    def request(
+        self,
+        at_s: float,
+        pod: str | None = None,
+        outcome: Outcome = Outcome.OK,
+        *,
+        lasts_s: float = 5.0,
+        ttft_ms: float = 200.0,
+        lag_ms: float = 1.0,
+        output_tokens: int = 20,
+        node: str | None = None,
+        status: int | None = 200,
+        reason: str | None = None,
+        **cells: Any,
+    ) -> int:
+        """Planned for ``at_s``; its first token comes ``ttft_ms`` after that, its end ``lasts_s`` scenario seconds after."""
+        intended = self.ns(at_s)
+        sent = intended + round(lag_ms * 1e6)
+        end = self.ns(at_s + lasts_s)
+        token = min(intended + round(ttft_ms * 1e6), end)
+        row: Json = dict.fromkeys(REQUEST_COLUMNS)
+        row |= {"request_id": len(self._requests), "attempt": 1, "intended_ns": intended, "chunks": output_tokens}
+        row |= {"planned_prompt_tokens": 100, "planned_output_tokens": output_tokens, "done": False, "reused": False}
+        row |= {"outcome": str(outcome), "reason": reason, "tenant": "t", "session": ""}
+        if outcome is not Outcome.NOT_SENT:
+            row |= {"sent_ns": sent, "connected_ns": sent, "end_ns": end, "pod": pod}
+            row["node"] = node if node else self._node_of(pod)
+        if pod is not None and outcome is not Outcome.NOT_SENT:
+            row |= {"headers_ns": token, "first_chunk_ns": token, "first_token_ns": token, "last_token_ns": end}
+            row |= {"status": status, "gap_max_ns": (end - token) // max(1, output_tokens - 1)}
+        if outcome is Outcome.OK:
+            row |= {"output_tokens": output_tokens, "prompt_tokens": 100, "finish_reason": "length", "done": True}
+        self._requests.append(row | cells)
+        return int(row["request_id"])
+
+    def traffic(self, from_s: float, until_s: float, every_s: float, pods: tuple[str, ...], **cells: Any) -> None:
+        at_s, turn = from_s, 0
+        while at_s < until_s:
+            self.request(at_s, pods[turn % len(pods)], **cells)
+            at_s, turn = at_s + every_s, turn + 1
+
+    def _node_of(self, pod: str | None) -> str | None:
+        known = self._now.get(("Pod", pod or ""))
+        return known["spec"].get("nodeName") if known else None
+
+    def sample(self, at_s: float, source: str, name: str, value: float, **labels: str) -> None:
+        text = json.dumps(labels, sort_keys=True, separators=(",", ":"))
+        self._samples.append((self.ns(at_s), source, name, text, value))
+
+    def stall(self, ends_s: float, stall_s: float) -> None:
+        self.sample(ends_s, "machine", "stall_s", stall_s)
+
+    def mark(self, at_s: float, name: str, value: str = "", detail: str = "") -> None:
+        self._marks.append(Mark(len(self._marks), self.ns(at_s), name, value, detail))
+
+    def fault(self, at_s: float, stage: FaultStage, *targets: str, **cells: Any) -> None:
+        known = {"fault_id": "spot_interruption-1", "fault": "spot_interruption", "fidelity": "emulated"} | cells
+        event = FaultEvent(len(self._faults), self.ns(at_s), stage=stage, targets=targets, **known)
+        self._faults.append(event)
+
+    def valid(self) -> Story:
+        """Everything that makes a run valid, so that only the story's own trouble shows."""
+        self.mark(0, "load_start")
+        self.mark(0, "steady_state_before", "met")
+        if not self._faults:
+            for at_s, stage in ((-1, "planned"), (320, "injected"), (321, "observed"), (440, "ended"), (590, "healed")):
+                self.fault(at_s, FaultStage(stage), "spot-1")
+        if not self._requests:
+            self.traffic(10, 20, 1, ("llm-a",))
+        if not self._events:
+            self.node("on-demand-1")
+        return self
+
+    # The history.
+
+    def build(self) -> History:
+        """Resource versions count on in the order of time, as one API server would give them."""
+        self._slice_events()
+        ordered = sorted(self._events, key=lambda event: (event[0], event[1]))
+        objects: list[ObjectEvent] = []
+        for index, (at_s, _, kind, what, obj, since_s, reason) in enumerate(ordered):
+            if what is not ObjectEventType.LISTED and obj:
+                obj["metadata"]["resourceVersion"] = str(1000 + index)
+            since = None if since_s is None else self.ns(since_s)
+            objects.append(ObjectEvent(index, self.ns(at_s), kind, what, obj, since, reason))
+        phases = compute_phases(self.ns(0), self.ns(self.length_s), 60.0, self.time_scale, self._faults)
+        requests = pd.DataFrame(self._requests, columns=list(REQUEST_COLUMNS), dtype=object)
+        requests["phase"] = [phase_of(phases, t) for t in requests["intended_ns"]]
+        samples = pd.DataFrame(self._samples, columns=list(SAMPLE_COLUMNS)) if self._samples else empty_samples()
+        run = RunInfo(
+            seed=7,
+            time_scale=self.time_scale,
+            experiment="story.yaml",
+            title="A spot interruption during a burst loses no stream",
+            target="embedded",
+            started_utc="2026-01-01T00:00:00Z",
+            command="gpu-harness run story.yaml --seed 7",
+            commit="0123456789abcdef",
+            load_start_ns=self.ns(0),
+            load_end_ns=self.ns(self.length_s),
+            warm_up_s=60.0,
+            phases=phases,
+            planned=len(self._requests),
+            ended=self.ended,
+            undo_planned=1,
+            fidelity={"spot_interruption": "emulated"},
+            real=("Locust", "Chaos Toolkit", "HTTP and SSE"),
+            emulated=("control plane", "nodes", "cloud", "GPUs", "vLLM"),
+            workload={"namespace": NAMESPACE, "selector": "app=llm", "service": "llm"},
+            load_lag_limit_ms=self.lag_limit_ms,
+        )
+        return History(
+            typed_requests(requests),
+            tuple(objects),
+            samples.astype(SAMPLE_COLUMNS),
+            tuple(self._faults),
+            tuple(self._marks),
+            replace(run, **self.info),
+        )
+
+
+def write_run(history: History, run_dir: Path) -> Path:
+    """The history as the files of a run's folder, by the harness's own writer."""
+    with HistoryWriter(run_dir / "history") as writer:
+        for event in history.objects:
+            writer.objects.write(
+                event.t_ns, event.kind, event.type, event.object, since_ns=event.since_ns, reason=event.reason
+            )
+        for t_ns, source, name, labels, value in history.samples.itertuples(index=False):
+            writer.samples.add(t_ns, source, name, value, json.loads(labels))
+        for fault in history.faults:
+            writer.fault(fault)
+        for mark in history.marks:
+            writer.mark(mark.t_ns, mark.name, mark.value, mark.detail)
+        history.requests.to_parquet(run_dir / "history" / REQUESTS_FILE, index=False)
+        writer.write_run_info(history.run)
+    return run_dir
+
+
+_UNSCHEDULABLE = {
+    "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+    "message": "0/2 nodes are available: 2 Insufficient nvidia.com/gpu.",
+}  # fmt: skip
+
+
+def _node(ready: bool, gpus: int, metadata: Json | None = None) -> Json:
+    taints = [] if ready else [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
+    allocatable = {"nvidia.com/gpu": str(gpus)} if gpus else {}
+    return {
+        "metadata": metadata or {},
+        "spec": {"taints": taints},
+        "status": {
+            "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+            "allocatable": allocatable,
+        },
+    }
+
+
+def _pod(app: str, group: str | None, grace_s: int, pre_stop_s: int) -> Json:
+    owner = {"uid": "uid-replicaset-llm-1" if app == "llm" else f"uid-{app}", "controller": True, "kind": "ReplicaSet"}
+    container = {
+        "name": "vllm",
+        "resources": {"limits": {"nvidia.com/gpu": "1"}},
+        "lifecycle": {"preStop": {"sleep": {"seconds": pre_stop_s}}},
+    }
+    spec: Json = {"containers": [container], "terminationGracePeriodSeconds": grace_s}
+    if group:
+        spec["schedulingGroup"] = {"podGroupName": group}
+    return {
+        "metadata": {"labels": {"app": app}, "ownerReferences": [owner]},
+        "spec": spec,
+        "status": {"phase": "Pending"},
+    }
+
+
+def _running() -> Json:
+    state = [{"name": "vllm", "state": {"running": {}}, "restartCount": 0}]
+    conditions = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}]
+    return {"phase": "Running", "containerStatuses": state, "conditions": conditions}
+
+
+def _serving() -> Json:
+    status = _running()
+    status["conditions"] = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "True"}]
+    return status
