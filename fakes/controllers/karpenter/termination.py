@@ -1,0 +1,219 @@
+"""Takes nodes away: interruption notices, drains through the Eviction API, and the end of instance, node and claim."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable
+
+from fakes.clock import WallClock
+from fakes.cloud.cloud import Cloud, Instance, InstanceState
+from fakes.config import PlantedBug
+from fakes.controllers.controller import Reconciler, run_controller
+from fakes.controllers.events import EventRecorder
+from fakes.controllers.informer import Informer
+from fakes.controllers.karpenter import api
+from fakes.controllers.karpenter.state import is_of_daemon_set
+from fakes.controllers.objects import (
+    condition_of,
+    is_active,
+    is_terminal,
+    is_terminating,
+    merged,
+    name_of,
+    namespace_of,
+    node_of,
+    uid_of,
+)
+from fakes.controllers.placement import tolerated
+from fakes.timing import Timing
+from harness.kube.port import (
+    NODE,
+    NODE_CLAIM,
+    POD,
+    ApiError,
+    EventType,
+    Json,
+    Kube,
+    NotFound,
+    Resource,
+)
+
+CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
+
+
+class Termination:
+    """A claim that is deleted, by a notice or by anybody, takes its node along: no more pods onto it, all off it, the
+    instance terminated, and only then the objects gone. When the instance goes first, there is nothing left to drain.
+
+    A notice that is cancelled stops none of this: Karpenter is never told.
+    """
+
+    def __init__(
+        self, kube: Kube, wall: WallClock, timing: Timing, cloud: Cloud, bugs: Collection[PlantedBug] = ()
+    ) -> None:
+        self._kube = kube
+        self._wall = wall
+        self._timing = timing
+        self._cloud = cloud
+        self._ignores_pdb = PlantedBug.DRAIN_IGNORES_PDB in bugs
+        self._events = EventRecorder(kube, wall, "karpenter")
+        self._pods = Informer(kube, POD)
+        self._nodes = Informer(kube, NODE)
+        self._claims = Informer(kube, NODE_CLAIM)
+        self._work: Reconciler[str] = Reconciler(self._reconcile)
+        self._notices: Reconciler[str] = Reconciler(self._interrupted)
+        self._evicting: dict[str, asyncio.Task[None]] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+        self._claims.on_change(self._changed)
+        self._nodes.on_change(self._changed)
+        self._pods.on_change(self._pod_changed)
+        cloud.on_notice.append(lambda instance: self._notices.queue.add(instance.node))
+        cloud.on_gone.append(lambda instance: self._work.queue.add(instance.node))
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            informers = (self._pods, self._nodes, self._claims)
+            await run_controller(informers, self._work.run, self._notices.run)
+
+    def _changed(self, type: EventType, new: Json, old: Json | None) -> None:
+        self._work.queue.add(name_of(new))
+
+    def _pod_changed(self, type: EventType, pod: Json, old: Json | None) -> None:
+        if api.is_going(self._claims.objects.get(("", node_of(pod)))):
+            self._work.queue.add(node_of(pod))
+
+    async def _interrupted(self, name: str) -> None:
+        claim, node = self._claims.objects.get(("", name)), self._nodes.objects.get(("", name))
+        if claim is None or is_terminating(claim):
+            return
+        found: list[tuple[Resource, Json]] = [(NODE_CLAIM, claim)]
+        if node is not None:
+            found.append((NODE, node))
+        await self._delete(NODE_CLAIM, name)
+        for resource, obj in found:
+            await self._events.warning(resource, obj, "SpotInterrupted", "Spot interruption warning was triggered")
+            said = f"Interruption triggered termination for the {resource.kind}"
+            await self._events.warning(resource, obj, "TerminatingOnInterruption", said)
+
+    async def _reconcile(self, name: str) -> None:
+        """One write per pass: its echo brings the next."""
+        claim, node = self._claims.objects.get(("", name)), self._nodes.objects.get(("", name))
+        instance = self._cloud.instances.get(f"i-{name}")
+        gone = instance is None or instance.state is InstanceState.TERMINATED
+        if claim is None:
+            if node is not None and is_terminating(node):
+                await self._release(NODE, node)
+        elif not is_terminating(claim):
+            if api.is_going(node) or (gone and instance is not None):
+                await self._delete(NODE_CLAIM, name)
+        elif node is not None and not is_terminating(node):
+            await self._delete(NODE, name)
+        elif gone or node is None or await self._is_empty(claim, node):
+            await self._finish(claim, node, instance)
+
+    async def _is_empty(self, claim: Json, node: Json) -> bool:
+        """Puts the node on its way out, and says whether the last pod has left it."""
+        if not _is_disrupted(node):
+            taints = [*((node.get("spec") or {}).get("taints") or ()), api.DISRUPTED_TAINT]
+            await self._kube.update(NODE, merged(node, spec={**(node.get("spec") or {}), "taints": taints}))
+            return False
+        leaving = drain_group(p for p in self._pods.values() if node_of(p) == name_of(node))
+        for pod in leaving:
+            if is_active(pod):
+                self._start_evicting(pod, node)
+        if leaving:
+            text = f"{len(leaving)} pods are waiting to be evicted"
+            await self._set(claim, api.condition(api.DRAINED, "Unknown", "Draining", text))
+            return False
+        return not await self._set(claim, api.condition(api.DRAINED, "True"))
+
+    async def _finish(self, claim: Json, node: Json | None, instance: Instance | None) -> None:
+        if instance is not None and instance.state is not InstanceState.TERMINATED:
+            if await self._set(claim, api.condition(api.INSTANCE_TERMINATING, "True")):
+                return
+            self._cloud.terminate(instance.id)
+        if node is not None:
+            await self._release(NODE, node)
+        else:
+            await self._release(NODE_CLAIM, claim)
+
+    async def _set(self, claim: Json, new: Json) -> bool:
+        """Whether there was anything to write."""
+        old = condition_of(claim, new["type"])
+        if old is not None and all(old.get(k) == v for k, v in new.items()):
+            return False
+        status = api.with_conditions(claim, [new], self._wall.stamp())
+        await self._kube.update(NODE_CLAIM, merged(claim, status=status), subresource="status")
+        return True
+
+    async def _release(self, resource: Resource, obj: Json) -> None:
+        if not api.has_finalizer(obj):
+            return
+        try:
+            await self._kube.update(resource, api.without_finalizer(obj))
+        except NotFound:
+            return
+
+    async def _delete(self, resource: Resource, name: str) -> None:
+        try:
+            await self._kube.delete(resource, name)
+        except NotFound:
+            return
+
+    def _start_evicting(self, pod: Json, node: Json) -> None:
+        uid = uid_of(pod)
+        if uid in self._evicting or self._tasks is None:
+            return
+        task = self._tasks.create_task(self._evict(pod, node))
+        self._evicting[uid] = task
+        task.add_done_callback(lambda _: self._evicting.pop(uid, None))
+
+    async def _evict(self, pod: Json, node: Json) -> None:
+        """Each pod on its own: one that a budget holds back does not hold back the others."""
+        while self._is_still_there(pod):
+            if await self._try_to_evict(pod, node):
+                return
+            await asyncio.sleep(self._timing.clock_s(self._timing.durations.eviction_retry_s))
+
+    def _is_still_there(self, pod: Json) -> bool:
+        now = self._pods.objects.get((namespace_of(pod), name_of(pod)))
+        instance = self._cloud.instances.get(f"i-{node_of(pod)}")
+        lost = instance is not None and instance.state is InstanceState.TERMINATED
+        return now is not None and uid_of(now) == uid_of(pod) and is_active(now) and not lost
+
+    async def _try_to_evict(self, pod: Json, node: Json) -> bool:
+        try:
+            if self._ignores_pdb:
+                await self._kube.delete(POD, name_of(pod), namespace_of(pod), uid=uid_of(pod))
+            else:
+                await self._kube.evict(name_of(pod), namespace_of(pod))
+        except NotFound:
+            return True
+        except (ApiError, ConnectionError) as error:
+            # 429: a budget refuses. 500: more than one budget covers the pod. Both are tried again.
+            why = str(error.message) if isinstance(error, ApiError) else str(error)
+            said = f"Failed to drain node, evicting pod {namespace_of(pod)}/{name_of(pod)}: {why}"
+            await self._events.warning(NODE, node, "FailedDraining", said)
+            return False
+        await self._events.normal(POD, pod, "Evicted", "Evicted pod: Forceful Termination")
+        return True
+
+
+def drain_group(pods: Iterable[Json]) -> list[Json]:
+    """The pods that must leave next: critical ones after all others. Those on their way out still count; those of
+    DaemonSets, those that tolerate the taint and those that have ended do not. Pure."""
+    leaving = [p for p in pods if _must_leave(p)]
+    others = [p for p in leaving if p["spec"].get("priorityClassName") not in CRITICAL_CLASSES]
+    return others or leaving
+
+
+def _must_leave(pod: Json) -> bool:
+    if is_of_daemon_set(pod) or tolerated(api.DISRUPTED_TAINT, pod["spec"].get("tolerations") or ()):
+        return False
+    return is_terminating(pod) or not is_terminal(pod)
+
+
+def _is_disrupted(node: Json) -> bool:
+    taints = (node.get("spec") or {}).get("taints") or ()
+    return any(t["key"] == api.DISRUPTED_TAINT["key"] for t in taints)
