@@ -49,7 +49,9 @@ async def open_ground(
 ) -> AsyncIterator[Ground]:
     """The ground of a run over HTTP, closed again on the way out."""
     async with AsyncExitStack() as stack:
-        kube = await stack.enter_async_context(HttpKube(connection.kubeconfig))
+        # Opened by its first call, so that what needs no cluster works, and heals, without one.
+        kube = HttpKube(connection.kubeconfig)
+        stack.push_async_callback(kube.close)
         url = connection.control_url
         cloud = await stack.enter_async_context(HttpCloudControl(url)) if url else None
         yield Ground(
