@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.checks.registry import judge
-from harness.checks.verdict_file import verdict_to_json
+from harness.checks.judge import judge
+from harness.checks.serialise import verdict_to_json
 from harness.errors import BadInput, Where
 from harness.history.reader import History
 from harness.report.write import write_report
