@@ -7,11 +7,13 @@ is rescaled to hit a total: a count is as random as its process says.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.clock import NS_PER_S
+from harness.errors import BadInput
 from harness.plan.chance import Chance
 from harness.plan.intensity import Piece, poisson, steps
 from harness.spec.loadprofile import (
@@ -26,6 +28,8 @@ from harness.spec.loadprofile import (
 )
 
 Times = NDArray[np.int64]
+ROWS_MAX = 2_000_000
+"""No run on one machine sends more; beyond it a slip in a rate would only fill the memory."""
 
 
 def arrival_times_ns(arrivals: Arrivals, duration_s: float, time_scale: float, seed: int, stream: str = "") -> Times:
@@ -40,7 +44,10 @@ def arrival_times_ns(arrivals: Arrivals, duration_s: float, time_scale: float, s
     chance = Chance(seed, f"arrivals{stream}")
     seconds = _seconds(arrivals, clock_s, time_scale, chance)
     limit_ns = round(clock_s * NS_PER_S)
-    times = np.fromiter((round(t * NS_PER_S) for t in seconds), dtype=np.int64)
+    times = np.fromiter((round(t * NS_PER_S) for t in islice(seconds, ROWS_MAX + 1)), dtype=np.int64)
+    if len(times) > ROWS_MAX:
+        hint = "lower the rate or duration_s; one run is meant for minutes"
+        raise BadInput(f"the load profile makes more than {ROWS_MAX:,} requests", hint=hint)
     return times[times < limit_ns]
 
 

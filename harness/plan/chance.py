@@ -80,4 +80,4 @@ class Chance:
 
 def target_random(seed: int, fault_id: str) -> Random:
     """Chance for picking a fault's targets."""
-    return Random(f"{seed}:targets:{fault_id}")
+    return Random(f"{seed}:{fault_id}")

@@ -1,8 +1,8 @@
 """Fits a table of quantiles to recorded token lengths, as the shipped load profiles use them.
 
-From the two ends on, the quantile is added at which the table's distribution is furthest from the recorded one, until no
-length is off by more than ``error_max`` (the Kolmogorov–Smirnov distance). So flat parts cost few points, and the kinks
-that real traffic has (texts of nearly one length) are kept.
+From the two ends on, the quantile is added at which the table's distribution is furthest from the recorded one, until
+no length is off by more than ``error_max`` (the Kolmogorov-Smirnov distance). So flat parts cost few points, and the
+kinks that real traffic has (texts of nearly one length) are kept.
 """
 
 from __future__ import annotations

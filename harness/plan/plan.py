@@ -113,7 +113,7 @@ def plan_experiment(
         schedule = schedule_of_profile(profile, time_scale, seed)
     else:
         schedule, use = schedule_of_trace(profile, trace)
-        duration_s = use.duration_s / use.speed * time_scale
+        duration_s = round(use.duration_s / use.speed * time_scale, 6)
         check_together(experiment, profile, duration_s=duration_s)
     stats = schedule.stats(duration_s / time_scale)
     if trace is None:

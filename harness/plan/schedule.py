@@ -76,7 +76,10 @@ class Schedule:
         numbers = [table[name].to_numpy().astype(np.int64) for name in COLUMNS[:3]]
         texts = [np.array(table[name].to_pylist(), dtype=np.str_) for name in COLUMNS[3:]]
         metadata = table.schema.metadata or {}
-        steps_ns = tuple(json.loads(metadata.get(_STEPS_KEY, b"[]")))
+        try:
+            steps_ns = tuple(int(t) for t in json.loads(metadata.get(_STEPS_KEY, b"")))
+        except (ValueError, TypeError):
+            raise BadInput("says nothing of its load steps", where=Where(str(path)), hint="plan or run again") from None
         schedule = cls(numbers[0], numbers[1], numbers[2], texts[0], texts[1], steps_ns)
         if metadata.get(_SHA_KEY, b"").decode() != schedule.sha256():
             raise BadInput("was changed after it was written", where=Where(str(path)), hint="plan or run again")

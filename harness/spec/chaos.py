@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shutil
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -35,6 +36,12 @@ def _http_url(text: str) -> str:
     return text
 
 
+def _program(text: str) -> str:
+    if "${" not in text and shutil.which(text) is None:
+        raise mistake(f'there is no program "{text}" here', hint="give its full path, or install it")
+    return text
+
+
 ModuleName = Annotated[str, AfterValidator(_dotted_module)]
 FunctionName = Annotated[str, AfterValidator(_identifier)]
 
@@ -53,7 +60,7 @@ class PythonProvider(SpecModel):
 
 class ProcessProvider(SpecModel):
     type: Literal["process"]
-    path: Text
+    path: Annotated[str, AfterValidator(_program)]
     arguments: str | list[Any] | dict[str, Any] = Field(default_factory=list)
     timeout: Annotated[float, Strict(), Field(gt=0)] | None = None
     secrets: tuple[Text, ...] = ()

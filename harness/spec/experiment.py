@@ -173,7 +173,7 @@ def _read_activities(document: Document, variables: Variables, settings: Harness
 def _activities(document: Document) -> Iterator[tuple[KeyPath, Any]]:
     data = document.data
     lists: tuple[tuple[KeyPath, list[Any]], ...] = (
-        (("steady-state-hypothesis", "probes"), data.get("steady-state-hypothesis", {}).get("probes", [])),
+        (("steady-state-hypothesis", "probes"), (data.get("steady-state-hypothesis") or {}).get("probes", [])),
         (("method",), data["method"]),
         (("rollbacks",), data.get("rollbacks", [])),
     )

@@ -42,7 +42,10 @@ def parse(model: type[M], data: object, document: Document, at: KeyPath) -> M:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        found = [_explain(details, data, document, at) for details in error.errors(include_url=False)]
+        every = error.errors(include_url=False)
+        # A list with a bad item is also "too short" for pydantic; only the innermost mistake is worth telling.
+        inner = [d for d in every if not any(_above(d["loc"], other["loc"]) for other in every)]
+        found = [_explain(details, data, document, at) for details in inner]
         raise min(found, key=lambda e: (e.where.line or 0) if e.where else 0) from None
 
 
@@ -62,6 +65,10 @@ def show(value: object) -> str:
             return f'"{text}"'
         case _:
             return str(value)
+
+
+def _above(loc: tuple[int | str, ...], other: tuple[int | str, ...]) -> bool:
+    return len(loc) < len(other) and other[: len(loc)] == loc
 
 
 def _explain(details: ErrorDetails, data: object, document: Document, at: KeyPath) -> BadInput:

@@ -23,9 +23,7 @@ def mistake(text: str, *, key: tuple[str | int, ...] = (), hint: str | None = No
 class SpecModel(BaseModel):
     """Base of every model here: frozen, closed, and an unknown key is answered with the nearest known one."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, allow_inf_nan=False, validate_by_name=True, validate_by_alias=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     refused: ClassVar[Mapping[str, str]] = {}
     """Keys that deserve a reason of their own, because people have grounds to write them."""
@@ -53,8 +51,8 @@ Number = Annotated[float, Strict()]
 Seconds = Annotated[float, Strict(), Field(gt=0)]
 SecondsFromZero = Annotated[float, Strict(), Field(ge=0)]
 Millis = Annotated[float, Strict(), Field(gt=0)]
-PerSecond = Annotated[float, Strict(), Field(gt=0)]
-PerSecondFromZero = Annotated[float, Strict(), Field(ge=0)]
+PerSecond = Annotated[float, Strict(), Field(gt=0, le=10_000)]
+PerSecondFromZero = Annotated[float, Strict(), Field(ge=0, le=10_000)]
 Ratio = Annotated[float, Strict(), Field(ge=0, le=1)]
 Count = Annotated[int, Strict(), Field(ge=1)]
 CountFromZero = Annotated[int, Strict(), Field(ge=0)]

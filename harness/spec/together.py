@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.errors import BadInput
 from harness.spec.actions import SpotInterruption
+from harness.spec.checks import SloSpec
 from harness.spec.experiment import Experiment, PlannedAction
 from harness.spec.loadprofile import LoadProfile
 
@@ -24,12 +25,27 @@ def check_together(experiment: Experiment, profile: LoadProfile, *, duration_s: 
         if isinstance(action.arguments, SpotInterruption) and starts_s is not None and starts_s < warm_up_s:
             raise _at(experiment, action, "after_s", f"begins at {starts_s:g} s, within the warm-up of {warm_up_s:g} s",
                       "a fault needs a steady phase before it; begin later, or shorten phases.warm_up_s")  # fmt: skip
+    _check_phases(experiment)
     _check_patience(experiment, profile)
+
+
+def _check_phases(experiment: Experiment) -> None:
+    """A check on a phase that cannot come would be UNKNOWN after every run."""
+    disruptive = any(action.arguments.disruptive for action in experiment.actions)
+    for index, check in enumerate(experiment.settings.checks):
+        if not isinstance(check, SloSpec):
+            continue
+        at = (*experiment.settings.at, "checks", index, "slo", "phase")
+        if check.phase in ("fault", "recovery") and not disruptive:
+            hint = "take phase steady or all, or add a fault to the method"
+            raise experiment.document.mistake(at, f"there is no phase {check.phase!r}: no action is disruptive", hint)
+        if check.phase == "warm_up" and experiment.settings.phases.warm_up_s == 0:
+            raise experiment.document.mistake(at, "there is no phase 'warm_up': phases.warm_up_s is 0")
 
 
 def _check_fits(experiment: Experiment, action: PlannedAction, lasts_s: float, load: str) -> None:
     starts_s, ends_s = action.arguments.starts_s, action.arguments.ends_s
-    if starts_s is None or ends_s is None or ends_s < lasts_s:
+    if starts_s is None or ends_s is None or (starts_s < lasts_s and ends_s <= lasts_s):
         return
     course = f"begins at {starts_s:g} s and ends at {ends_s:g} s" if ends_s > starts_s else f"begins at {starts_s:g} s"
     hint = "begin earlier, shorten it, or lengthen the load; all are scenario seconds"
