@@ -21,6 +21,7 @@ from fakes.gateway.metrics import GatewayMetrics
 from fakes.gateway.router import Backend, Router
 from fakes.gateway.upstream import Head, Upstream, UpstreamClosed, UpstreamPool
 from fakes.metrics.exposition import CONTENT_TYPE
+from fakes.nodes.address import listen_address
 from harness.kube.port import ENDPOINT_SLICE, POD, EventType, Json, Kube
 
 SERVICE_LABEL = "kubernetes.io/service-name"
@@ -68,7 +69,7 @@ class Gateway:
         self._slices = Informer(kube, ENDPOINT_SLICE, namespace, f"{SERVICE_LABEL}={service}")
         self._pods = Informer(kube, POD, namespace)
         self._slices.on_change(self._changed)
-        self._pods.on_change(self._changed)
+        self._pods.on_change(self._pod_changed)
         self._service = service
         self._pool = UpstreamPool()
         self.router = Router(rng, keep_terminating=PlantedBug.GATEWAY_ROUTES_TO_TERMINATING in bugs)
@@ -92,6 +93,10 @@ class Gateway:
 
     async def _close(self, app: web.Application) -> None:
         self._pool.close()
+
+    def _pod_changed(self, type: EventType, new: Json, old: Json | None) -> None:
+        if type is EventType.DELETED or old is None or listen_address(new) != listen_address(old):
+            self._changed(type, new, old)
 
     def _changed(self, type: EventType, new: Json, old: Json | None) -> None:
         pods = {name: pod for (_, name), pod in self._pods.objects.items()}

@@ -35,12 +35,12 @@ class Value:
 
 
 class Histogram:
-    __slots__ = ("_bucket_labels", "_counts", "_labels", "bounds", "count", "sum")
+    __slots__ = ("_bucket_labels", "_counts", "bounds", "count", "labels", "sum")
 
     def __init__(self, labels: Sequence[tuple[str, str]], bounds: Sequence[float]) -> None:
         self.bounds = tuple(float(b) for b in bounds)
         self._counts = [0] * (len(bounds) + 1)
-        self._labels = label_text(labels)
+        self.labels = label_text(labels)
         self._bucket_labels = [label_text([*labels, ("le", le)]) for le in (*map(number, self.bounds), "+Inf")]
         self.sum = 0.0
         self.count = 0
@@ -55,12 +55,12 @@ class Histogram:
         for labels, n in zip(self._bucket_labels, self._counts, strict=True):
             total += n
             yield f"{name}_bucket{labels} {number(total)}"
-        yield f"{name}_count{self._labels} {number(self.count)}"
-        yield f"{name}_sum{self._labels} {number(self.sum)}"
+        yield f"{name}_count{self.labels} {number(self.count)}"
+        yield f"{name}_sum{self.labels} {number(self.sum)}"
 
 
 class Family:
-    """A metric with its series. ``name`` of a counter ends in ``_total``; its ``_created`` gauge follows it."""
+    """A metric with its series. ``name`` of a counter ends in ``_total``. Its ``_created`` gauge follows, if wanted."""
 
     def __init__(self, name: str, kind: str, help: str, series: Sequence[Value] | Histogram) -> None:
         self.name = name
@@ -73,15 +73,18 @@ class Family:
         yield f"# TYPE {self.name} {self.kind}"
         if isinstance(self.series, Histogram):
             yield from self.series.lines(self.name)
-            return
-        for s in self.series:
-            yield f"{self.name}{s.labels} {number(s.value)}"
-        if self.kind == "counter" and created_s is not None:
+            labels = [self.series.labels]
+            created = self.name + "_created"
+        else:
+            for s in self.series:
+                yield f"{self.name}{s.labels} {number(s.value)}"
+            labels = [s.labels for s in self.series]
             created = self.name.removesuffix("_total") + "_created"
+        if self.kind != "gauge" and created_s is not None:
             yield f"# HELP {created} {self.help}"
             yield f"# TYPE {created} gauge"
-            for s in self.series:
-                yield f"{created}{s.labels} {number(created_s)}"
+            for text in labels:
+                yield f"{created}{text} {number(created_s)}"
 
 
 def exposition(families: Iterable[Family], created_s: float | None = None) -> str:

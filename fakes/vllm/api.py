@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from random import Random
 
 from aiohttp import web
@@ -27,6 +27,7 @@ VERSION = "0.32.0"
 COMMON = {"Server": "uvicorn", "Vary": "Origin"}
 BUSY = "The engine is currently busy and cannot accept new requests. Please try again later or on a different instance."
 DRAINING = "cannot schedule new futures after shutdown"
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 STREAM_TYPE = "text/event-stream; charset=utf-8"
 
 
@@ -68,7 +69,7 @@ class Api:
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=BODY_BYTES_MAX)
-        routes: list[tuple[str, str, Callable[[web.Request], object]]] = [
+        routes: list[tuple[str, str, Handler]] = [
             ("POST", "/v1/chat/completions", self._chat),
             ("POST", "/v1/completions", self._text),
             ("GET", "/v1/models", self._models),
@@ -81,7 +82,7 @@ class Api:
         ]
         self._allowed: dict[str, str] = {}
         for method, path, handler in routes:
-            app.router.add_route(method, path, handler)  # type: ignore[arg-type]  # all of them return responses
+            app.router.add_route(method, path, handler)
             self._allowed[path] = ", ".join(filter(None, (self._allowed.get(path), method)))
         app.router.add_route("*", "/{path:.*}", self._unknown)
         return app
@@ -170,7 +171,7 @@ class Api:
         try:
             await reply.ended
         except asyncio.CancelledError:
-            if entry.finish is None:
+            if entry.finish is None and not self._engine.stopped:
                 entry.finish = LEFT
                 self._engine.abort(job)
             raise

@@ -76,7 +76,7 @@ class Engine:
         self._loop = asyncio.get_running_loop()
         self._handle: asyncio.Handle | None = None
         self._step_end_s = 0.0
-        self._stopped = False
+        self.stopped = False
         self.waiting: deque[EngineRequest] = deque()
         self.running: list[EngineRequest] = []
         # One block is vLLM's null block and is never handed out.
@@ -86,7 +86,7 @@ class Engine:
         request.arrived_s = self._loop.time()
         self.waiting.append(request)
         self._show_queue()
-        if self._handle is None and not self._stopped:
+        if self._handle is None and not self.stopped:
             # Not at once: arrivals of the same loop turn share the first step.
             self._step_end_s = request.arrived_s
             self._handle = self._loop.call_soon(self._start_step)
@@ -102,7 +102,7 @@ class Engine:
 
     def stop(self) -> None:
         """The engine is dead: no further step. What was queued or running stays as it is, and so do the gauges."""
-        self._stopped = True
+        self.stopped = True
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
@@ -209,7 +209,7 @@ class Engine:
                 request.sink.token(request.generated, None)
         if ended:
             self.running = [r for r in self.running if r.state is State.RUNNING]
-        if not self._stopped:
+        if not self.stopped:
             self._start_step()
 
     def _show_queue(self) -> None:

@@ -252,6 +252,49 @@ async def test_connections_are_kept_but_not_past_their_idle_time(monkeypatch: py
             assert len(connections) == 2
 
 
+@pytest.mark.parametrize(
+    ("method", "answer", "text"),
+    [
+        pytest.param("GET", b"HTTP/1.1 200 OK\r\n\r\nto the end", "to the end", id="until-the-connection-closes"),
+        pytest.param("HEAD", b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n", "", id="head"),
+        pytest.param("GET", b"HTTP/1.1 100 Continue\r\n\r\n" + HELLO, "hello", id="continue-first"),
+        pytest.param("GET", b"HTTP/1.1 204 No Content\r\n\r\n", "", id="no-content"),
+    ],
+)
+async def test_other_ways_to_end_an_answer(method: str, answer: bytes, text: str) -> None:
+    async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer)
+        await writer.drain()
+
+    fleet = await make_fleet()
+    async with raw_server(reply) as address:
+        await fleet.add("llm-a", address)
+        async with (
+            gateway_for(fleet) as (gateway, url),
+            aiohttp.ClientSession() as client,
+            client.request(method, f"{url}/x") as response,
+        ):
+            assert await response.text() == text
+            assert gateway.metrics.cut == {}
+
+
+async def test_what_is_not_http_is_502() -> None:
+    async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"220 mail ready\r\n")
+        await reader.read()
+
+    fleet = await make_fleet()
+    async with raw_server(babble) as address:
+        await fleet.add("llm-a", address)
+        async with (
+            gateway_for(fleet) as (_, url),
+            aiohttp.ClientSession() as client,
+            client.get(f"{url}/x") as response,
+        ):
+            assert response.status == 502
+            assert "not HTTP" in (await response.json())["error"]["message"]
+
+
 async def test_its_own_routes() -> None:
     fleet = await make_fleet()
     async with raw_server(say_hello) as address:

@@ -31,8 +31,10 @@ def test_what_is_written_is_read_back() -> None:
         Sample("h_bucket", {"engine": "0", "le": "+Inf"}, 3),
         Sample("h_count", {"engine": "0"}, 3),
         Sample("h_sum", {"engine": "0"}, 7.6),
+        Sample("h_created", {"engine": "0"}, 1795970085.6031),
     ]
-    assert [s.name for s in parse(text, buckets=False)] == ["g", "g", "c_total", "c_created", "h_count", "h_sum"]
+    names = [s.name for s in parse(text, buckets=False)]
+    assert names == ["g", "g", "c_total", "c_created", "h_count", "h_sum", "h_created"]
 
 
 def test_lines_look_as_captured() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 DEADLINE_S = 20.0
@@ -101,9 +102,10 @@ async def get(address: tuple[str, int], path: str) -> Answer:
     return await exchange.rest()
 
 
-async def until(condition: object, what: str) -> None:
-    assert callable(condition)
-    async with asyncio.timeout(DEADLINE_S):
-        while not condition():
-            await asyncio.sleep(0.002)
-    assert condition(), what
+async def until(condition: Callable[[], object], what: str) -> None:
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            while not condition():
+                await asyncio.sleep(0.002)
+    except TimeoutError as error:
+        raise AssertionError(f"never seen: {what}") from error

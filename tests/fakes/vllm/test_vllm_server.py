@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from random import Random
 
 import pytest
-from raw_client import chat_body, get, post, until
+from raw_client import Exchange, chat_body, get, post, until
 
 from fakes.clock import WallClock
 from fakes.metrics.parse import parse
 from fakes.timing import Timing
-from fakes.vllm.flags import parse_flags
+from fakes.vllm.flags import FlagError, parse_flags
 from fakes.vllm.presets import PROFILES
-from fakes.vllm.server import AbortForm, ModelServer
+from fakes.vllm.server import AbortForm, ModelServer, engine_limits
 
 FAST = Timing(time_scale=100)
 HOUR = "--shutdown-timeout 3600"
@@ -133,7 +133,7 @@ async def test_a_queue_limit_refuses_late_ones_by_status_and_some_of_a_burst_by_
 # Ends.
 
 
-async def start_streams(address: Address, n: int, tokens: int) -> list:  # type: ignore[type-arg]
+async def start_streams(address: Address, n: int, tokens: int) -> list[Exchange]:
     exchanges = [await post(address, chat_body(tokens)) for _ in range(n)]
     for exchange in exchanges:
         await exchange.head()
@@ -187,6 +187,7 @@ async def test_an_abort_may_hang_until_the_client_leaves() -> None:
         assert next(iter(server.ledger.entries.values())).sent_tokens == sent
         stream.close()
         assert await server.wait() == 0
+        assert next(iter(server.ledger.entries.values())).finish is None
 
 
 async def test_an_abort_may_send_an_error_event() -> None:
@@ -251,18 +252,8 @@ async def test_idle_connections_end_at_the_signal() -> None:
         assert await server.wait() == 0
 
 
-def test_the_model_must_fit_into_the_cache(expect_refusal: Callable[[str], str]) -> None:
-    assert "larger than the maximum number of tokens" in expect_refusal("--num-gpu-blocks-override 10")
-
-
-@pytest.fixture
-def expect_refusal() -> Callable[[str], str]:
-    from fakes.vllm.flags import FlagError
-    from fakes.vllm.server import engine_limits
-
-    def refusal(words: str) -> str:
-        with pytest.raises(FlagError) as error:
-            engine_limits(parse_flags(words.split()), PROFILES["llama-8b-h100"])
-        return str(error.value)
-
-    return refusal
+def test_the_model_must_fit_into_the_cache() -> None:
+    flags = parse_flags(["--num-gpu-blocks-override", "10"])
+    with pytest.raises(FlagError) as error:
+        engine_limits(flags, PROFILES["llama-8b-h100"])
+    assert "larger than the maximum number of tokens" in str(error.value)
