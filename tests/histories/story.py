@@ -1,7 +1,7 @@
 """Tells a run in scenario seconds and yields the history that the harness would have recorded.
 
-Objects look as the API serves them (``reference/kubelet``); whatever happens before second 0 is LISTED, as a recorder that
-starts before the load sees it. Nothing here knows a check.
+Objects look as the API serves them; whatever happens before second 0 is LISTED, as a recorder that starts before the load
+sees it. Nothing here knows a check.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ class Story:
         reason: str | None = None,
         **cells: Any,
     ) -> int:
-        """Planned for ``at_s``; its first token comes ``ttft_ms`` after that, its end ``lasts_s`` scenario seconds after."""
+        """Planned for ``at_s``, first token ``ttft_ms`` after that, end ``lasts_s`` scenario seconds after that."""
         intended = self.ns(at_s)
         sent = intended + round(lag_ms * 1e6)
         end = self.ns(at_s + lasts_s)

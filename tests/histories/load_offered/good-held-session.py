@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cases import Case
 from story import Story
+
 from harness.history.tables import Outcome
 
 

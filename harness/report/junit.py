@@ -1,0 +1,56 @@
+"""junit.xml: each finding is a test case; FAIL is a failure, UNKNOWN an error, so that neither looks like a pass."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from harness.checks.units import clock_s
+from harness.report.content import status_of
+from harness.verdict import Finding, Status, Verdict
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_EVIDENCE_ROWS = 30
+
+
+def junit_xml(history: History, verdict: Verdict) -> str:
+    run = history.run
+    statuses = [status_of(finding) for finding in verdict.findings]
+    failures, errors = statuses.count(Status.FAIL), statuses.count(Status.UNKNOWN)
+    counts = {"tests": str(len(statuses)), "failures": str(failures), "errors": str(errors)}
+    name = _text(run.title or run.experiment or "gpu-harness")
+    suites = ET.Element("testsuites", {"name": "gpu-harness", **counts})
+    took = f"{max(0.0, clock_s(run.load_end_ns - run.load_start_ns)):.3f}"
+    suite = ET.SubElement(suites, "testsuite", {"name": name, **counts, "time": took})
+    if run.started_utc:
+        suite.set("timestamp", _text(run.started_utc))
+    properties = ET.SubElement(suite, "properties")
+    for key, value in (
+        ("verdict", verdict.status.value), ("sentence", verdict.sentence), ("seed", run.seed), ("target", run.target),
+        ("time_scale", run.time_scale), ("commit", run.commit), ("command", run.command),
+    ):  # fmt: skip
+        ET.SubElement(properties, "property", {"name": key, "value": _text(str(value))})
+    for finding in verdict.findings:
+        _case(suite, finding)
+    ET.indent(suites, " ")
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
+
+
+def _case(suite: ET.Element, finding: Finding) -> None:
+    case = ET.SubElement(suite, "testcase", {"classname": f"gpu-harness.{finding.role.value}", "name": finding.check})
+    status = status_of(finding)
+    sentence = _text(finding.sentence + (f" [{finding.because}]" if finding.because else ""))
+    if status is not Status.PASS:
+        tag = "failure" if status is Status.FAIL else "error"
+        trouble = ET.SubElement(case, tag, {"message": sentence, "type": status.value})
+        trouble.text = _text("\n".join(f"{row.ref}: {row.text}" for row in finding.evidence[:_EVIDENCE_ROWS]))
+    ET.SubElement(case, "system-out").text = sentence
+
+
+def _text(text: str) -> str:
+    """Without the control characters that no XML may hold."""
+    return _NOT_XML.sub("�", text)

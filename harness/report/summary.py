@@ -1,0 +1,73 @@
+"""summary.md: what fits a CI job's page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from harness.report import content
+from harness.report.content import Section, status_of
+from harness.verdict import Finding, Role, Verdict
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+
+_ROWS = 10
+_LONGEST = 400
+
+
+def summary_md(history: History, verdict: Verdict, plan: Mapping[str, Any]) -> str:
+    run = history.run
+    symbol = content.SYMBOLS[verdict.status]
+    parts = [
+        f"# {symbol} {verdict.status.value}: {_inline(run.title or run.experiment or 'run')}",
+        f"{_inline(verdict.sentence)}.",
+        _findings("Checks", content.by_role(verdict, Role.CHECK)),
+        _findings("Was the run valid?", content.by_role(verdict, Role.VALIDITY)),
+        _section(content.troubled(history, verdict)),
+        *(_section(section) for section in content.replica_sections(history)),
+        _section(content.outcomes(history)),
+        "## Run\n\n" + "\n".join(f"- {name}: {_inline(value)}" for name, value in content.facts(history, plan)),
+        f"Real: {_inline(', '.join(run.real) or 'not stated')}.",
+        f"Emulated: {_inline(', '.join(run.emulated) or 'nothing')}.",
+        f"Repeat: `{run.command.replace('`', ' ')}`" if run.command else "",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _findings(title: str, findings: list[Finding]) -> str:
+    if not findings:
+        return f"## {title}\n\nNone."
+    lines = ["| check | status | finding | exercised |", "|---|---|---|---:|"]
+    for finding in findings:
+        status = status_of(finding)
+        because = f" ({finding.because})" if finding.because else ""
+        sentence = _inline(finding.sentence + because)
+        lines.append(
+            f"| {finding.check} | {content.SYMBOLS[status]} {status.value} | {sentence} | {finding.exercised} |"
+        )
+    return f"## {title}\n\n" + "\n".join(lines)
+
+
+def _section(section: Section) -> str:
+    text = f"## {section.title}\n\n{_inline(section.lead)}"
+    if section.table is None or not section.table.rows:
+        return text
+    lines = [_row(section.table.columns), _row(["---"] * len(section.table.columns))]
+    lines += [_row([cell.text for cell in row]) for row in section.table.rows[:_ROWS]]
+    more = len(section.table.rows) - _ROWS
+    rest = f"\n\n{more} more in report.html." if more > 0 else ""
+    return text + "\n\n" + "\n".join(lines) + rest
+
+
+def _row(cells: tuple[str, ...] | list[str]) -> str:
+    return "| " + " | ".join(_inline(cell) for cell in cells) + " |"
+
+
+def _inline(text: str) -> str:
+    """One line that opens no table cell, no HTML and no link of its own."""
+    flat = " ".join(text.split())
+    short = flat if len(flat) <= _LONGEST else flat[: _LONGEST - 1] + "…"
+    for sign in ("\\", "|", "<", "[", "`", "*"):
+        short = short.replace(sign, "\\" + sign)
+    return short
