@@ -11,7 +11,7 @@ from typing import Any
 from fakes.kube.admission import admit_pod, check_namespace
 from fakes.kube.bootstrap import default_account, new_uid
 from fakes.kube.codec import ingest
-from fakes.kube.defaults import set_defaults
+from fakes.kube.defaults import keep_allocated, set_defaults
 from fakes.kube.deletion import Deleter, is_finished
 from fakes.kube.kinds import KINDS, Kind
 from fakes.kube.metadata import born, bump_generation, carried, manage, placed, typed
@@ -165,6 +165,8 @@ class Api:
         return self.store.put(kind.resource, new)
 
     def _replace(self, kind: Kind, old: Stored, new: Json, write: Write, subresource: str | None) -> Stored:
+        if subresource == "status" and not kind.status:
+            raise no_such_path()
         carried(kind, new, old.object)
         if subresource == "status":
             new = _status_only(kind, new, old.object)
@@ -172,7 +174,8 @@ class Api:
             new.pop("status", None)
             if "status" in old.object:
                 new["status"] = old.object["status"]
-        if subresource is None:
+        if subresource != "status":
+            keep_allocated(new, old.object)
             set_defaults(new, self.store.rng)
             name = new["metadata"]["name"]
             if causes := validate(new) + validate_change(new, old.object):

@@ -25,4 +25,4 @@ def ingest(value: Any) -> Any:
 
 
 def dump(value: Any) -> bytes:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(value, separators=(",", ":")).encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from random import Random
 
@@ -20,6 +21,15 @@ def set_defaults(obj: Json, rng: Random) -> None:
     found = _DEFAULTS.get(obj["kind"])
     if found is not None:
         found(obj, rng)
+
+
+def keep_allocated(new: Json, old: Json) -> None:
+    """What the server chose when the object was made survives an update that leaves it out."""
+    if new["kind"] != "Service" or not isinstance(new.get("spec"), dict):
+        return
+    for field in ("clusterIP", "clusterIPs"):
+        if field not in new["spec"] and field in old["spec"]:
+            new["spec"][field] = old["spec"][field]
 
 
 def _pod(obj: Json, rng: Random) -> None:
@@ -178,6 +188,10 @@ def _namespace(obj: Json, rng: Random) -> None:
 
 
 def _secret(obj: Json, rng: Random) -> None:
+    written = obj.pop("stringData", None)
+    if written:
+        encoded = {k: base64.b64encode(v.encode()).decode() for k, v in written.items()}
+        obj["data"] = (obj.get("data") or {}) | encoded
     obj.setdefault("type", "Opaque")
 
 

@@ -18,6 +18,7 @@ _SERVER_OWNED = (
     "selfLink",
     "generation",
 )
+_NEVER_EMPTY = ("labels", "annotations", "finalizers", "ownerReferences", "managedFields")
 _ROOT_FIELDS = frozenset({"kind", "apiVersion", "metadata", "status"})
 _GENERATED_MAX = 63 - 5
 
@@ -34,8 +35,11 @@ def typed(resource: Resource, obj: Json) -> None:
 
 
 def placed(resource: Resource, obj: Json, namespace: str | None) -> str:
-    """The namespace of the object (empty for cluster scope), written into it."""
+    """The namespace of the object (empty for cluster scope), written into it; empty maps and lists are left out."""
     meta = obj.setdefault("metadata", {})
+    for field in _NEVER_EMPTY:
+        if field in meta and not meta[field]:
+            del meta[field]
     if not resource.namespaced:
         if meta.pop("namespace", None):
             raise bad_request(f"namespace is not allowed on this type: {resource.kind} is cluster scoped")
@@ -95,9 +99,6 @@ def carried(kind: Kind, new: Json, old: Json) -> None:
     for field in ("name", "namespace", "resourceVersion", "managedFields", "generateName"):
         if field in before:
             meta[field] = before[field]
-    for field in ("labels", "annotations", "finalizers", "ownerReferences"):
-        if field in meta and not meta[field]:
-            del meta[field]
     if before.get("deletionTimestamp"):
         added = [f for f in meta.get("finalizers") or [] if f not in (before.get("finalizers") or [])]
         if added:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from fakes.kube.api import Api, Write, kind_for
@@ -58,6 +59,7 @@ def with_condition(conditions: list[Json] | None, condition: Json) -> list[Json]
 def evict(api: Api, namespace: str, name: str, body: Any, write: Write) -> Deleted:
     """Deletes the pod if the disruption budgets allow it."""
     options = _eviction_options(name, body, write)
+    write = replace(write, dry_run=options.dry_run)
     old = api.get(port.POD, namespace, name)
     meta = old.object["metadata"]
     check_preconditions(port.POD, meta, name, options.uid, options.version)

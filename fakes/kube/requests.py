@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from fakes.kube.status import bad_request, failure, no_such_path, unsupported_me
 from harness.kube.port import PatchType
 
 APPLY = "application/apply-patch+yaml"
+_DEEPEST = 100
 _PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
@@ -45,7 +47,7 @@ def parse_target(group: str, version: str, steps: list[str]) -> Target:
 
 
 def is_true(value: str | None) -> bool:
-    return value is not None and value.lower() in ("true", "1", "t", "")
+    return value is not None and value.lower() not in ("false", "0")
 
 
 def integer(request: web.Request, name: str) -> int | None:
@@ -76,15 +78,35 @@ async def read_body(request: web.Request) -> Any:
     if "yaml" in request.content_type:
         return _yaml(data)
     try:
-        return json.loads(data)
+        return _not_too_deep(json.loads(data, parse_constant=_no_constant))
     except (ValueError, RecursionError) as e:
         raise bad_request(f"the object provided is unrecognized (must be of type JSON, YAML or protobuf): {e}") from e
 
 
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _not_too_deep(body: Any) -> Any:
+    """Level by level, so that a hostile body cannot exhaust the stack of whoever walks it later."""
+    level = [body]
+    for _ in range(_DEEPEST):
+        level = [item for value in level for item in _children(value)]
+        if not level:
+            return body
+    raise ValueError(f"nested more than {_DEEPEST} levels deep")
+
+
+def _children(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
 def _yaml(data: bytes) -> Any:
     try:
-        return yaml.safe_load(data)
-    except (yaml.YAMLError, ValueError, RecursionError) as e:
+        return _not_too_deep(json.loads(json.dumps(yaml.safe_load(data), default=str)))
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as e:
         raise bad_request(f"error decoding YAML: {e}") from e
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakes.kube.api import Api, Write, kind_for
-from fakes.kube.status import bad_request, bad_value, invalid
+from fakes.kube.status import bad_request, bad_value, invalid, no_such_path
 from fakes.kube.store import Stored
 from harness.kube.port import Json, PatchType, Resource
 
@@ -27,23 +27,33 @@ def scale_of(obj: Json) -> Json:
 
 def selector_text(selector: Json) -> str:
     terms = [f"{k}={v}" for k, v in sorted((selector.get("matchLabels") or {}).items())]
-    for e in selector.get("matchExpressions") or []:
-        values = ",".join(e.get("values") or [])
-        forms = {"In": f"{e['key']} in ({values})", "NotIn": f"{e['key']} notin ({values})", "Exists": e["key"],
-                 "DoesNotExist": f"!{e['key']}"}  # fmt: skip
-        terms.append(forms[e["operator"]])
+    for expression in selector.get("matchExpressions") or []:
+        key, values = expression.get("key", ""), ",".join(expression.get("values") or [])
+        match expression.get("operator"):
+            case "In":
+                terms.append(f"{key} in ({values})")
+            case "NotIn":
+                terms.append(f"{key} notin ({values})")
+            case "DoesNotExist":
+                terms.append(f"!{key}")
+            case _:
+                terms.append(key)
     return ",".join(terms)
 
 
 def patch_scale(
     api: Api, resource: Resource, namespace: str | None, name: str, body: Any, type: PatchType, write: Write
 ) -> Json:
+    if not kind_for(resource).scale:
+        raise no_such_path()
     old = api.get(resource, namespace, name)
     scale = api.patched(kind_for(resource), scale_of(old.object), body, type)
     return update_scale(api, resource, namespace, name, scale, write)
 
 
 def update_scale(api: Api, resource: Resource, namespace: str | None, name: str, body: Any, write: Write) -> Json:
+    if not kind_for(resource).scale:
+        raise no_such_path()
     replicas, version = _wanted(resource, name, body)
     meta: Json = {"name": name, "resourceVersion": version} if version else {"name": name}
     patch = {"metadata": meta, "spec": {"replicas": replicas}}

@@ -63,8 +63,8 @@ def match_label_selector(selector: Json | None, labels: Labels) -> bool:
 
 
 def _match_expression(expression: Json, labels: Labels) -> bool:
-    key, operator, values = expression["key"], expression["operator"], expression.get("values") or []
-    match operator:
+    key, values = expression.get("key", ""), expression.get("values") or []
+    match expression.get("operator"):
         case "In":
             return labels.get(key) in values
         case "NotIn":

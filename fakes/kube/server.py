@@ -16,7 +16,7 @@ from fakes.kube.requests import parse_target, read_body
 from fakes.kube.reviews import review
 from fakes.kube.status import failure, method_not_allowed, no_such_path, status_body
 from fakes.kube.store import Store
-from fakes.kube.streaming import OPEN, close_watches
+from fakes.kube.streaming import BOOKMARK_S, OPEN, close_watches
 from fakes.kube.verbs import Verbs, answer
 from harness.kube.port import ApiError, Json
 
@@ -45,8 +45,9 @@ class AggregatedApi(Protocol):
         ...
 
 
-def make_app(store: Store, aggregated: Sequence[AggregatedApi] = ()) -> web.Application:
+def make_app(store: Store, aggregated: Sequence[AggregatedApi] = (), *, bookmark_s: float = 30.0) -> web.Application:
     app = web.Application(middlewares=[_errors_as_status], client_max_size=_LARGEST_BODY)
+    app[BOOKMARK_S] = bookmark_s
     app[OPEN] = weakref.WeakSet()
     app.on_shutdown.append(close_watches)
     app.router.add_route("*", "/{path:.*}", _Server(store, aggregated).handle)

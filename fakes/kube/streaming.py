@@ -12,16 +12,16 @@ from fakes.kube.codec import dump
 from fakes.kube.kinds import Kind
 from fakes.kube.requests import integer, is_true
 from fakes.kube.selectors import Predicate
-from fakes.kube.status import bad_request
+from fakes.kube.status import bad_request, failure, forbidden_field
 from fakes.kube.store import Store, Stored, Watch
 from harness.kube.port import ApiError, EventType, Json, WatchClosed
 
-BOOKMARK_S = 30.0
 _LONGEST_S = 3600.0
 _LOOK_S = 2.0
 """How often an idle watch looks whether its client is still there."""
 
 Render = Callable[[Stored], bytes]
+BOOKMARK_S: web.AppKey[float] = web.AppKey("seconds between bookmarks", float)
 OPEN: web.AppKey[weakref.WeakSet[Watch]] = web.AppKey("open watches")
 
 
@@ -47,7 +47,7 @@ class WatchStream:
         self._loop = asyncio.get_running_loop()
         limit_s = integer(request, "timeoutSeconds")
         self._end_s = self._loop.time() + (min(limit_s, _LONGEST_S) if limit_s and limit_s > 0 else _LONGEST_S)
-        self._bookmark_s = self._loop.time() + BOOKMARK_S
+        self._bookmark_s = self._loop.time() + request.app[BOOKMARK_S]
 
     async def run(self) -> web.StreamResponse:
         # What is wrong with the request itself is an ordinary error answer, so it comes before the first byte.
@@ -84,11 +84,14 @@ class WatchStream:
         wants_initial = self._request.query.get("sendInitialEvents")
         if version and not (version.isascii() and version.isdigit()):
             raise bad_request(f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: invalid syntax')
-        if wants_initial is not None:
-            self._check_initial_events()
-        if not is_true(wants_initial) if wants_initial is not None else version not in ("", "0"):
-            return iter(()), int(version or self._store.revision)
         now = self._store.revision
+        if wants_initial is None:
+            initial = version in ("", "0")
+        else:
+            self._check_initial_events()
+            initial = is_true(wants_initial)
+        if not initial:
+            return iter(()), int(version or now)
         found = [
             stored
             for stored in self._store.items(self._kind.resource, self._namespace)
@@ -105,9 +108,9 @@ class WatchStream:
     def _check_initial_events(self) -> None:
         query = self._request.query
         if query.get("resourceVersionMatch") != "NotOlderThan":
-            raise bad_request("sendInitialEvents is allowed only with resourceVersionMatch=NotOlderThan")
+            raise _refused("resourceVersionMatch", "sendInitialEvents requires resourceVersionMatch=NotOlderThan")
         if is_true(query.get("sendInitialEvents")) and not self._bookmarks:
-            raise bad_request("sendInitialEvents is allowed only with allowWatchBookmarks=true")
+            raise _refused("allowWatchBookmarks", "sendInitialEvents requires setting allowWatchBookmarks to true")
 
     async def _follow(self, response: web.StreamResponse, watch: Watch) -> None:
         while True:
@@ -124,7 +127,7 @@ class WatchStream:
             if self._bookmarks and now_s >= self._bookmark_s:
                 # Nothing of this resource has changed up to the store's revision: the client may resume from there.
                 await response.write(self._bookmark(self._store.revision, {}))
-                self._bookmark_s = now_s + BOOKMARK_S
+                self._bookmark_s = now_s + self._request.app[BOOKMARK_S]
             await watch.wait(min(_LOOK_S, self._end_s - now_s))
 
     def _bookmark(self, version: int, annotations: dict[str, str]) -> bytes:
@@ -134,6 +137,12 @@ class WatchStream:
             meta["annotations"] = annotations
         obj = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": meta}
         return _line(EventType.BOOKMARK, dump(obj))
+
+
+def _refused(field: str, detail: str) -> ApiError:
+    cause = forbidden_field(field, detail)
+    message = f'ListOptions.meta.k8s.io "" is invalid: {cause}'
+    return failure(422, "Invalid", message, {"kind": "ListOptions", "causes": [cause.to_json()]})
 
 
 def _line(type: EventType, data: bytes) -> bytes:

@@ -87,7 +87,7 @@ _KINDS: dict[str, Shape] = {
             taints=many(of(key=TEXT, value=TEXT, effect=TEXT, timeAdded=TEXT)), podCIDR=TEXT),
         status=of(
             capacity=Shape("object", each=QUANTITY), allocatable=Shape("object", each=QUANTITY), conditions=_CONDITIONS,
-            addresses=_ADDRESSES, nodeInfo=TEXT_MAP,
+            addresses=_ADDRESSES, nodeInfo=FREE,
         ),
     ),
     "Pod": of(spec=_POD_SPEC, status=_POD_STATUS),

@@ -149,6 +149,7 @@ def _workload(obj: Json) -> Iterator[Cause]:
     if replicas < 0:
         yield bad_value("spec.replicas", replicas, "must be greater than or equal to 0")
     selector = spec.get("selector")
+    yield from _selector(selector or {}, "spec.selector")
     template = spec.get("template") or {}
     labels = (template.get("metadata") or {}).get("labels") or {}
     if selector is None:
@@ -165,6 +166,20 @@ def _workload(obj: Json) -> Iterator[Cause]:
         yield unsupported("spec.template.spec.restartPolicy", policy, ("Always",))
 
 
+def _selector(selector: Json, path: str) -> Iterator[Cause]:
+    yield from _labels(selector.get("matchLabels") or {}, f"{path}.matchLabels")
+    for i, expression in enumerate(selector.get("matchExpressions") or []):
+        at, operator, values = f"{path}.matchExpressions[{i}]", expression.get("operator"), expression.get("values")
+        if not _is_qualified(expression.get("key", "")):
+            yield bad_value(f"{at}.key", expression.get("key", ""), "name part must be non-empty")
+        if operator in ("In", "NotIn") and not values:
+            yield required(f"{at}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+        elif operator in ("Exists", "DoesNotExist") and values:
+            yield forbidden_field(f"{at}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+        elif operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
+            yield bad_value(f"{at}.operator", operator, "not a valid selector operator")
+
+
 def _service(obj: Json) -> Iterator[Cause]:
     spec = obj.get("spec") or {}
     ports = spec.get("ports") or []
@@ -178,6 +193,7 @@ def _service(obj: Json) -> Iterator[Cause]:
 
 def _pdb(obj: Json) -> Iterator[Cause]:
     spec = obj.get("spec") or {}
+    yield from _selector(spec.get("selector") or {}, "spec.selector")
     if "minAvailable" in spec and "maxUnavailable" in spec:
         yield bad_value("spec", "minAvailable", "minAvailable and maxUnavailable cannot be both set")
     for field in ("minAvailable", "maxUnavailable"):

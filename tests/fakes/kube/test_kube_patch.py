@@ -1,0 +1,139 @@
+"""The three patches, each on the cases in which they differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fakes.kube.codec import clone
+from fakes.kube.patch import json_patch, merge_patch, strategic_patch
+from harness.kube import port
+from harness.kube.port import Json
+
+POD: Json = {
+    "metadata": {"name": "p", "finalizers": ["a"]},
+    "spec": {
+        "containers": [
+            {"name": "c", "image": "x:1", "env": [{"name": "A", "value": "1"}]},
+            {"name": "d", "image": "y"},
+        ],
+        "tolerations": [{"key": "t"}],
+    },
+    "status": {"conditions": [{"type": "Ready", "status": "False"}, {"type": "PodScheduled", "status": "True"}]},
+}
+
+
+def test_merge_replaces_lists_and_drops_nulls() -> None:
+    patched = merge_patch(
+        POD, {"spec": {"containers": [{"name": "e"}], "tolerations": None}, "new": {"a": {"b": None}}}
+    )
+    assert patched["spec"] == {"containers": [{"name": "e"}]}
+    assert patched["new"] == {"a": {}}
+    assert patched["status"] == POD["status"]
+
+
+def test_strategic_merges_by_key() -> None:
+    patch = {
+        "spec": {"containers": [{"name": "c", "env": [{"name": "B", "value": "2"}]}], "tolerations": [{"key": "u"}]},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}, {"type": "DisruptionTarget", "status": "True"}]},
+        "metadata": {"finalizers": ["b"]},
+    }
+    before = clone(POD)
+    patched = strategic_patch(POD, patch, "Pod")
+    assert before == POD, "the patched document is a new one"
+    assert patched["spec"]["containers"][0] == {
+        "name": "c",
+        "image": "x:1",
+        "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+    }
+    assert patched["spec"]["tolerations"] == [{"key": "u"}], "an atomic list is replaced"
+    assert [(c["type"], c["status"]) for c in patched["status"]["conditions"]] == [
+        ("Ready", "True"),
+        ("PodScheduled", "True"),
+        ("DisruptionTarget", "True"),
+    ]
+    assert patched["metadata"]["finalizers"] == ["a", "b"]
+
+
+def test_strategic_directives() -> None:
+    patched = strategic_patch(
+        POD,
+        {
+            "spec": {"containers": [{"name": "d", "$patch": "delete"}, {"name": "c", "env": [{"$patch": "replace"}]}]},
+            "metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]},
+            "status": {"$patch": "replace", "phase": "Running"},
+        },
+        "Pod",
+    )
+    assert patched["spec"]["containers"] == [{"name": "c", "image": "x:1", "env": []}]
+    assert patched["metadata"]["finalizers"] == []
+    assert patched["status"] == {"phase": "Running"}
+
+
+def test_strategic_retain_keys() -> None:
+    deployment = {"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}}
+    patch = {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}
+    assert strategic_patch(deployment, patch, "Deployment")["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_ports_merge_by_the_key_of_their_kind() -> None:
+    service = {"spec": {"ports": [{"port": 80, "name": "a"}]}}
+    assert strategic_patch(service, {"spec": {"ports": [{"port": 80, "name": "b"}]}}, "Service")["spec"]["ports"] == [
+        {"port": 80, "name": "b"}
+    ]
+    slices = {"ports": [{"port": 80}]}
+    assert strategic_patch(slices, {"ports": [{"port": 81}]}, "EndpointSlice") == {"ports": [{"port": 81}]}
+
+
+def test_taints_are_replaced_as_a_list() -> None:
+    node = {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}, {"key": "b", "effect": "NoSchedule"}]}}
+    patch = {"spec": {"taints": [{"key": "b", "effect": "NoSchedule"}]}}
+    assert strategic_patch(node, patch, "Node") == patch, "kubectl sends the whole list to remove one"
+
+
+def test_a_list_entry_without_its_key_is_a_bad_request() -> None:
+    with pytest.raises(port.Invalid):
+        strategic_patch(POD, {"spec": {"containers": [{"image": "z"}]}}, "Pod")
+
+
+DOCUMENT: Json = {"a": {"b": [1, 2]}, "c/d": 1}
+
+
+@pytest.mark.parametrize(
+    ("operations", "result"),
+    [
+        ([{"op": "add", "path": "/a/b/-", "value": 3}], {"a": {"b": [1, 2, 3]}, "c/d": 1}),
+        ([{"op": "add", "path": "/a/b/0", "value": 0}], {"a": {"b": [0, 1, 2]}, "c/d": 1}),
+        ([{"op": "replace", "path": "/c~1d", "value": 2}], {"a": {"b": [1, 2]}, "c/d": 2}),
+        ([{"op": "remove", "path": "/a/b/1"}], {"a": {"b": [1]}, "c/d": 1}),
+        ([{"op": "test", "path": "/a/b/0", "value": 1}, {"op": "remove", "path": "/a"}], {"c/d": 1}),
+        ([{"op": "move", "from": "/a/b", "path": "/e"}], {"a": {}, "c/d": 1, "e": [1, 2]}),
+        ([{"op": "copy", "from": "/c~1d", "path": "/e"}], {"a": {"b": [1, 2]}, "c/d": 1, "e": 1}),
+        ([{"op": "add", "path": "", "value": {"whole": 1}}], {"whole": 1}),
+    ],
+)
+def test_json_patch(operations: list[Any], result: Json) -> None:
+    assert json_patch(DOCUMENT, operations) == result
+    assert DOCUMENT == {"a": {"b": [1, 2]}, "c/d": 1}
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "test", "path": "/c~1d", "value": 5},
+        {"op": "remove", "path": "/missing"},
+        {"op": "replace", "path": "/missing", "value": 1},
+        {"op": "add", "path": "/a/b/9", "value": 1},
+        {"op": "add", "path": "/c~1d/x", "value": 1},
+        {"op": "remove", "path": ""},
+        {"op": "add", "path": "/x"},
+        {"op": "dance", "path": "/x"},
+        {"op": "add", "path": "x", "value": 1},
+        {"path": 5},
+        "no object",
+    ],
+)
+def test_json_patch_that_does_not_fit(operation: Any) -> None:
+    with pytest.raises(port.Invalid):
+        json_patch(DOCUMENT, [operation])
