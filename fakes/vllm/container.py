@@ -13,7 +13,7 @@ from fakes.timing import Timing
 from fakes.vllm.flags import FlagError, parse_flags
 from fakes.vllm.ledger import Ledger
 from fakes.vllm.presets import DEFAULT_PROFILE, PROFILES
-from fakes.vllm.server import SIGKILL_CODE, ModelServer, Phase
+from fakes.vllm.server import SIGKILL_CODE, ModelServer
 from harness.kube.port import Json
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,6 @@ class VllmContainer:
     ) -> None:
         self._timing = timing
         self._rng = rng
-        self._ready_early = PlantedBug.READY_BEFORE_SERVING in bugs
         self._name = str(pod["metadata"]["name"])
         self._server: ModelServer | None = None
         self._load: asyncio.Task[None] | None = None
@@ -102,8 +101,6 @@ class VllmContainer:
         """As a GET would be answered, without the cost of a connection."""
         if self._server is None:
             return None
-        if self._ready_early and self._server.phase is Phase.LOADING:
-            return 200
         status = self._server.health()
         return status if status is None or path in ("/health", "/ping") else 404
 

@@ -87,13 +87,6 @@ async def test_planted_a_server_that_aborts_whatever_its_flags_say() -> None:
     await container.wait()
 
 
-async def test_planted_a_pod_that_says_ready_before_it_can_serve() -> None:
-    container = await start(SLOW_LOAD, PlantedBug.READY_BEFORE_SERVING)
-    assert await container.probe("/health") == 200
-    container.kill()
-    await container.wait()
-
-
 async def test_a_bad_command_line_ends_with_code_2() -> None:
     template = pod()
     template["spec"]["containers"][0]["args"] = ["--max-num-seq", "4"]
