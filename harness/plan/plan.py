@@ -184,7 +184,7 @@ def _plan_faults(experiment: Experiment, seed: int, fleet: Sequence[FleetNode]) 
     faults: list[PlannedFault] = []
     taken: set[str] = set()
     for action in experiment.actions:
-        targets, radius = _targets(experiment, action, seed, [n for n in fleet if n.name not in taken])
+        targets, radius = _targets(experiment, action, seed, fleet, frozenset(taken))
         if isinstance(action.arguments, SpotInterruption):
             taken.update(targets)
         faults.append(
@@ -204,16 +204,19 @@ def _plan_faults(experiment: Experiment, seed: int, fleet: Sequence[FleetNode]) 
 
 
 def _targets(
-    experiment: Experiment, action: PlannedAction, seed: int, fleet: Sequence[FleetNode]
+    experiment: Experiment, action: PlannedAction, seed: int, fleet: Sequence[FleetNode], taken: frozenset[str]
 ) -> tuple[tuple[str, ...], dict[str, int]]:
     arguments = action.arguments
     if isinstance(arguments, SpotInterruption):
         rng = target_random(seed, action.fault_id)
         try:
-            names = pick_nodes(fleet, arguments.nodes.selector, arguments.nodes.count, rng)
+            names = pick_nodes(
+                [n for n in fleet if n.name not in taken], arguments.nodes.selector, arguments.nodes.count, rng
+            )
         except BadInput as error:
             at = (*action.at, "provider", "arguments", "nodes")
-            raise experiment.document.mistake(at, error.message, error.hint) from None
+            earlier = f"; {', '.join(sorted(taken))} already go to earlier faults" if taken else ""
+            raise experiment.document.mistake(at, error.message + earlier, error.hint) from None
         gpus = {node.name: node.gpus for node in fleet}
         return names, {"nodes": len(names), "gpus": sum(gpus[name] for name in names)}
     if isinstance(arguments, ApplyObjects):

@@ -141,13 +141,19 @@ def _tolerance(value: object) -> object:
             raise mistake("must be true/false, a whole number, a text, a list, or a mapping with a type")
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _list_tolerance(value: list[Any]) -> list[Any]:
     if not value:
         raise mistake("an empty list can never be met")
     if len(value) == 2:
-        if any(isinstance(bound, str) for bound in value):
+        if not all(_is_number(bound) for bound in value):
             hint = "write {type: regex, pattern: '^(a|b)$'} for a choice"
-            raise mistake("two items are a range, even of texts (anything between them in the alphabet)", hint=hint)
+            raise mistake(
+                "two items are a range, whatever they are: of texts, anything between in the alphabet", hint=hint
+            )
         if value[0] > value[1]:
             raise mistake(f"the range goes from {value[0]} down to {value[1]} and can never be met")
     return value
@@ -164,7 +170,7 @@ _NEEDED = {"probe": "provider", "regex": "pattern", "jsonpath": "path", "range":
 
 def _typed_tolerance(value: dict[str, Any]) -> dict[str, Any]:
     kind = value.get("type")
-    if kind not in _TOLERANCE_KEYS:
+    if not isinstance(kind, str) or kind not in _TOLERANCE_KEYS:
         raise mistake(
             f"{kind!r} is not a type of tolerance", key=("type",), hint=did_you_mean(str(kind), _TOLERANCE_KEYS)
         )
@@ -185,15 +191,16 @@ def _typed_tolerance(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_pattern(pattern: object) -> None:
+    if not isinstance(pattern, str):
+        raise mistake("a pattern is a text", key=("pattern",), hint="put it in quotes")
     try:
-        re.compile(pattern if isinstance(pattern, str) else "(")
+        re.compile(pattern)
     except re.error as error:
         raise mistake(f"is not a regular expression: {error.msg}", key=("pattern",)) from None
 
 
 def _check_range(bounds: object) -> None:
-    numbers = isinstance(bounds, list) and [b for b in bounds if isinstance(b, int | float) and not isinstance(b, bool)]
-    if not isinstance(bounds, list) or len(bounds) != 2 or numbers != bounds:
+    if not isinstance(bounds, list) or len(bounds) != 2 or not all(_is_number(bound) for bound in bounds):
         raise mistake("a range is a list of two numbers", key=("range",), hint="as in range: [2, 8]")
     if bounds[0] > bounds[1]:
         raise mistake(f"the range goes from {bounds[0]} down to {bounds[1]} and can never be met", key=("range",))
