@@ -115,12 +115,15 @@ async def _play_async(
     log = FaultLog(run.run_dir, run.clock)
     async with open_ground(run.run_dir, run.connection, run.clock) as ground:
         deadline_s = ground.within_s(fault.longest_s()) + HTTP_SLACK_S
+        limit = asyncio.timeout(deadline_s)
         try:
-            async with asyncio.timeout(deadline_s):
+            async with limit:
                 targets = await _targets(run, ground, fault, fault_id, selector, count)
                 note = f"{late_s:.0f} scenario seconds late" if late_s > LATE_S else ""
                 return await run_fault(fault, fault_id, targets, ground, log, note)
         except TimeoutError as error:
+            if not limit.expired():
+                raise
             said = f"not over after its deadline of {deadline_s:.0f} s"
             _failed(log, fault, fault_id, said)
             raise ActivityFailed(f"{fault_id}: {said}") from error

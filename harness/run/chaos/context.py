@@ -1,8 +1,9 @@
 """What actions, probes and the control share: the run they belong to.
 
-Under the supervisor everything comes from the environment. Under plain ``chaos run`` the connection comes from
-``GPU_HARNESS_CONNECTION`` or ``./.gpu-harness/connection.json``, the run's folder is a new one beside it, and scenario
-time begins with the experiment.
+Under the supervisor everything comes from the environment; without ``GPU_HARNESS_LOAD_START_NS`` there, scenario time
+begins with the load, whose go file says when: so this process can be up and ready before. Under plain ``chaos run`` the
+connection comes from ``GPU_HARNESS_CONNECTION`` or ``./.gpu-harness/connection.json``, the run's folder is a new one
+beside it, and scenario time begins with the experiment.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ WORKING_DIR_ENV = "GPU_HARNESS_WORKING_DIR"
 """Where the user stood, for a supervisor that starts us elsewhere; our own working directory otherwise."""
 EXTENSION = "gpu-harness"
 ACTIONS_MODULE = "harness.run.chaos.actions"
+GO_WITHIN_S, GO_POLL_S = 300.0, 0.02
 LOCAL_CONNECTION = Path(".gpu-harness") / CONNECTION_FILE
 
 
@@ -97,6 +99,8 @@ class RunContext:
     interruption: Interruption
     folders: tuple[Path, ...]
     """Where relative paths of the experiment are looked for, in order."""
+    go_file: Path | None = None
+    """Holds the load's start once that is decided; None where ``load_start_ns`` is known already."""
     fault_ids: Mapping[int, str] = field(default_factory=dict)
     method_started: bool = False
     in_rollback: bool = False
@@ -109,6 +113,17 @@ class RunContext:
         raise BadInput(
             f"no file {path}", hint=f"it was looked for in {', '.join(str(folder) for folder in self.folders)}"
         )
+
+    async def wait_for_load(self) -> None:
+        """Until the supervisor lets the load go, where scenario time begins."""
+        if self.go_file is None:
+            return
+        deadline = asyncio.get_running_loop().time() + GO_WITHIN_S
+        while not self.go_file.exists():
+            if asyncio.get_running_loop().time() > deadline:
+                raise InternalError(f"the load did not start within {GO_WITHIN_S:g} s: no {self.go_file}")
+            await asyncio.sleep(GO_POLL_S)
+        self.load_start_ns = int(self.go_file.read_text())
 
     async def wait_for_scenario_s(self, after_s: float) -> float:
         """Returns at that scenario second, or at once when it has passed; says how late, in scenario seconds."""
@@ -154,6 +169,7 @@ def build_context(experiment: Mapping[str, Any], source: str | None, interruptio
         settings=settings,
         plan=PlannedTargets.read(path, int(os.environ.get(SEED_ENV) or 0)),
         interruption=interruption,
+        go_file=path / "load" / "go" if run_dir and not load_start else None,
         folders=(*beside, Path(os.environ.get(WORKING_DIR_ENV) or Path.cwd())),
     )
 

@@ -58,6 +58,11 @@ def before_experiment_control(context: dict[str, Any]) -> None:
     contexts.set_current(run)
     logger.info("gpu-harness: run folder %s, target %s", run.run_dir, run.connection.target)
     watch_parent(_parent_is_gone)
+    FaultLog(run.run_dir, run.clock).mark("chaos_ready")
+    try:
+        run.interruption.run(run.wait_for_load())
+    except (HarnessError, OSError, ValueError) as error:
+        raise InterruptExecution(f"gpu-harness: {error}") from error
 
 
 def after_experiment_control(context: dict[str, Any]) -> None:

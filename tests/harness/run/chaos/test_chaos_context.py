@@ -56,7 +56,9 @@ def test_under_the_supervisor_everything_comes_from_the_environment(
     assert run.plan.targets == {"spot_interruption-1": ("spot-1",)}
     assert run.clock.now_ns() >= 10**9 and run.clock.time_scale == 15
     assert (run.settings.recovery_s, run.settings.selector) == (160, "app=llm")
-    assert run.folders == (Path("/somewhere"),)
+    assert (run.folders, run.go_file) == ((Path("/somewhere"),), None)
+    monkeypatch.delenv(contexts.LOAD_START_ENV)
+    assert build_context(EXPERIMENT, None, Interruption()).go_file == run_dir / "load" / "go"
 
 
 def test_under_plain_chaos_run_there_is_a_folder_beside_the_connection(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_an_experiment_runs_through_with_the_planned_targets(run: ChaosRun) -> N
     assert (run.outcome.status, run.outcome.failed) == ("completed", ())
     assert run.stages(SPOT_ID) == ["planned", "injected", "observed", "ended", "healing", "healed"]
     assert run.stages("apply_objects-1") == ["planned", "injected", "observed", "healing", "healed"]
-    assert run.marks() == {"steady_state_before": "met", "steady_state_after": "met"}
+    assert run.marks() == {"chaos_ready": "", "steady_state_before": "met", "steady_state_after": "met"}
     assert run.world.states() == {"spot-1": "running", "spot-2": "running", "spot-3": "terminated"}
     assert len(run.undo.entries) == 2 and run.undo.pending == () and not extra_exists(run)
 
@@ -94,7 +94,7 @@ def test_a_signal_during_the_steady_state_probe_is_no_verdict_on_it(run: ChaosRu
     assert run.process is not None
     run.process.terminate()
     assert run.wait() == 1
-    assert (run.outcome.status, run.marks()) == ("interrupted", {"steady_state_before": "error"})
+    assert (run.outcome.status, run.marks()) == ("interrupted", {"chaos_ready": "", "steady_state_before": "error"})
 
 
 def test_a_signal_while_recovery_is_held_ends_the_hold(run: ChaosRun) -> None:
@@ -123,6 +123,19 @@ def test_without_its_parent_it_heals_and_ends(run: ChaosRun, cluster_too: bool) 
         assert len(run.undo.pending) == 1 and run.stages()[-1] == "failed"
     else:
         assert run.undo.pending == () and set(run.world.states().values()) == {"running"}
+
+
+def test_it_is_ready_before_the_load_and_begins_with_it(run: ChaosRun) -> None:
+    run.prepare(experiment(action("apply_objects", manifest="extra.yaml")))
+    del run.env["GPU_HARNESS_LOAD_START_NS"]
+    run.start()
+    run.until(lambda: "chaos_ready" in run.marks())
+    assert "Steady state hypothesis" not in run.log
+    (run.folder / "load").mkdir()
+    (run.folder / "load" / "go.part").write_text("12345")
+    (run.folder / "load" / "go.part").rename(run.folder / "load" / "go")
+    assert run.wait() == 0, run.log
+    assert run.outcome.status == "completed"
 
 
 def test_an_experiment_without_rollbacks_is_healed_all_the_same(run: ChaosRun) -> None:
@@ -159,7 +172,7 @@ def test_a_baseline_that_is_not_met_injects_nothing(run: ChaosRun) -> None:
     run.prepare(content)
     run.start()
     run.wait()
-    assert run.outcome.steady_before is False and run.marks() == {"steady_state_before": "not_met"}
+    assert run.outcome.steady_before is False and run.marks()["steady_state_before"] == "not_met"
     assert run.events() == [] and "2 replicas are Ready, 2 are wanted and 3 needed" in run.log
 
 
