@@ -1,7 +1,7 @@
 """Seeded chance, one independent stream per purpose.
 
-Only ``Generator.random()`` over PCG64 is used: numpy guarantees that stream, while the methods for single distributions
-may change between its versions.
+Only the raw numbers of PCG64 are used: numpy keeps the stream of a bit generator the same for good, while the methods of
+``Generator`` may change between its versions.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class Chance:
     """A stream of uniform numbers in [0, 1), named so that no two purposes of one seed share it."""
 
     def __init__(self, seed: int, stream: str) -> None:
-        bits = np.random.PCG64(np.random.SeedSequence([seed, zlib.crc32(stream.encode())]))
-        self._generator = np.random.Generator(bits)
+        self._bits = np.random.PCG64(np.random.SeedSequence([seed, zlib.crc32(stream.encode())]))
         self._numbers = self._endless()
 
     def _endless(self) -> Iterator[float]:
         while True:
-            yield from self._generator.random(_BLOCK).tolist()
+            # The upper 53 bits, as many as a fraction has: what Generator.random() returns today.
+            yield from ((self._bits.random_raw(_BLOCK) >> np.uint64(11)) * 2.0**-53).tolist()
 
     def uniform(self) -> float:
         return next(self._numbers)
