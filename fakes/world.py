@@ -151,7 +151,7 @@ async def serve(config: WorldConfig, ready: Path, ttl_s: float | None) -> None:
     running = asyncio.create_task(world.run())
     running.add_done_callback(lambda _: stop.set())
     apps = {
-        "api_url": make_app(world.store, [world.metrics]),
+        "api_url": make_app(world.store, [world.metrics, world.metrics.v1beta2]),
         "gateway_url": world.gateway.app(),
         "control_url": control_app(world.cloud, {"time_scale": config.time_scale, "seed": config.seed}),
     }
