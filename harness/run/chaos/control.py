@@ -28,7 +28,8 @@ from harness.run.parent import watch_parent
 
 logger = logging.getLogger("chaostoolkit")
 
-HEAL_WITHIN_S = 15.0
+HEAL_WITHIN_S = 10.0
+"""Less than the supervisor waits after its SIGTERM, so that the journal is still written."""
 HEAL_WITHOUT_PARENT_S = 1.2
 """A process without a parent has two seconds left in all."""
 
