@@ -1,7 +1,7 @@
 """Seeded chance, one independent stream per purpose.
 
-Only the raw numbers of PCG64 are used: numpy keeps the stream of a bit generator the same for good, while the methods of
-``Generator`` may change between its versions.
+Only the raw numbers of PCG64 are used: numpy keeps the stream of a bit generator the same for good, while the methods
+of ``Generator`` may change between its versions.
 """
 
 from __future__ import annotations
