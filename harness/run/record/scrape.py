@@ -28,7 +28,7 @@ class RawApi(Protocol):
 
 
 class Scraper:
-    """Runs until it is cancelled. Failing scrapes leave no samples, but a mark when that begins and one when it ends."""
+    """Runs until it is cancelled. A failing scrape leaves no sample, but a mark when that begins and when it ends."""
 
     def __init__(
         self,

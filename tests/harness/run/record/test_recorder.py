@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from flaky_kube import FlakyKube, LoopClock
+
+from harness.errors import TargetError
+from harness.history.reader import History
+from harness.history.tables import ObjectEvent, ObjectEventType
+from harness.history.writer import HistoryWriter
+from harness.kube.port import NAMESPACE, POD, Json
+from harness.run.record.recorder import Recorder
+
+pytestmark = pytest.mark.looptime
+S = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Workload:
+    namespace: str = "inference"
+    selector: str = "app=llm"
+
+
+def pod(name: str) -> Json:
+    return {"metadata": {"name": name, "labels": {"app": "llm"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+
+class Recording:
+    """A recorder on a cluster that can be broken, and what it has written so far."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self.run_dir = run_dir
+        self.kube = FlakyKube()
+        self.writer = HistoryWriter(run_dir / "history")
+        self.recorder = Recorder(self.kube, LoopClock(), self.writer, None, Workload())
+
+    async def add(self, name: str) -> None:
+        await self.kube.create(POD, pod(name), "inference")
+
+    async def finish(self) -> History:
+        await self.recorder.stop()
+        self.writer.close()
+        return History.load(self.run_dir)
+
+
+@pytest.fixture
+async def recording(tmp_path: Path) -> AsyncIterator[Recording]:
+    recording = Recording(tmp_path)
+    await recording.kube.create(NAMESPACE, {"metadata": {"name": "inference"}})
+    await recording.add("first")
+    yield recording
+    await recording.recorder.stop()
+    recording.writer.close()
+
+
+def pods(history: History) -> list[tuple[str, str]]:
+    return [(e.type.value, e.name) for e in history.objects if e.kind == "Pod"]
+
+
+def gaps(history: History, kind: str = "Pod") -> list[ObjectEvent]:
+    return [g for g in history.gaps if g.kind == kind]
+
+
+async def test_lists_first_and_then_follows(recording: Recording) -> None:
+    await recording.recorder.start()
+    await asyncio.sleep(1)
+    await recording.add("second")
+    await recording.kube.delete(POD, "second", "inference", grace_s=0)
+    await asyncio.sleep(1)
+    history = await recording.finish()
+    assert pods(history)[:2] == [("LISTED", "first"), ("ADDED", "second")]
+    assert pods(history)[-1] == ("DELETED", "second")
+    added = next(e for e in history.objects if e.name == "second")
+    assert round(added.t_ns / S) == 1
+    assert gaps(history) == []
+    assert all("managedFields" not in e.object.get("metadata", {}) for e in history.objects)
+
+
+async def test_a_watch_that_breaks_and_resumes_is_no_gap(recording: Recording) -> None:
+    await recording.recorder.start()
+    lists = recording.kube.lists
+    for name in ("second", "third"):
+        recording.kube.cut_watches()
+        await recording.add(name)
+        await asyncio.sleep(1)
+    history = await recording.finish()
+    assert pods(history) == [("LISTED", "first"), ("ADDED", "second"), ("ADDED", "third")]
+    assert gaps(history) == [] and recording.kube.lists == lists
+
+
+async def test_an_absence_shorter_than_a_second_is_bridged(recording: Recording) -> None:
+    await recording.recorder.start()
+    await asyncio.sleep(2)
+    recording.kube.go_down()
+    await recording.add("second")
+    await asyncio.sleep(0.7)
+    recording.kube.come_up()
+    await asyncio.sleep(2)
+    history = await recording.finish()
+    assert pods(history) == [("LISTED", "first"), ("ADDED", "second")]
+    assert gaps(history) == []
+
+
+async def test_a_longer_absence_is_a_gap_from_the_break_to_the_new_list(recording: Recording) -> None:
+    await recording.recorder.start()
+    await asyncio.sleep(2)
+    recording.kube.go_down()
+    await recording.add("second")
+    await asyncio.sleep(5)
+    recording.kube.come_up()
+    await asyncio.sleep(1)
+    await recording.add("third")
+    await asyncio.sleep(1)
+    history = await recording.finish()
+    assert pods(history) == [
+        ("LISTED", "first"),
+        ("GAP", ""),
+        ("LISTED", "first"),
+        ("LISTED", "second"),
+        ("ADDED", "third"),
+    ]
+    gap = gaps(history)[0]
+    assert gap.since_ns == 2 * S and 7 * S <= gap.t_ns <= 7.3 * S
+    assert "could not be reached" in (gap.reason or "")
+    assert gaps(history, "Node")
+
+
+async def test_an_absence_at_the_end_is_a_gap_too(recording: Recording) -> None:
+    await recording.recorder.start()
+    await asyncio.sleep(2)
+    recording.kube.go_down()
+    await asyncio.sleep(4)
+    history = await recording.finish()
+    assert [(g.since_ns, g.t_ns) for g in gaps(history)] == [(2 * S, 6 * S)]
+
+
+async def test_gone_lists_again_and_says_so(recording: Recording) -> None:
+    await recording.recorder.start()
+    await asyncio.sleep(2)
+    recording.kube.expired = {"Pod"}
+    recording.kube.cut_watches()
+    await recording.add("second")
+    await asyncio.sleep(1)
+    history = await recording.finish()
+    assert pods(history) == [("LISTED", "first"), ("GAP", ""), ("LISTED", "first"), ("LISTED", "second")]
+    assert gaps(history)[0].since_ns == 2 * S and "410 Gone" in (gaps(history)[0].reason or "")
+    assert gaps(history, "Node") == []
+
+
+async def test_a_resource_that_is_not_served_is_a_mark_and_no_gap(recording: Recording) -> None:
+    recording.kube.absent = {"NodeClaim"}
+    await recording.recorder.start()
+    await asyncio.sleep(12)
+    history = await recording.finish()
+    assert [(m.name, m.value) for m in history.marks] == [("resource_absent", "NodeClaim")]
+    assert gaps(history, "NodeClaim") == []
+
+
+async def test_a_resource_that_comes_later_was_unseen_since_the_last_look(recording: Recording) -> None:
+    recording.kube.absent = {"Pod"}
+    await recording.recorder.start()
+    await asyncio.sleep(1)
+    recording.kube.absent = set()
+    await asyncio.sleep(9)
+    history = await recording.finish()
+    assert pods(history) == [("GAP", ""), ("LISTED", "first")]
+    assert gaps(history)[0].since_ns == 0 and gaps(history)[0].t_ns == 5 * S
+
+
+async def test_a_cluster_that_cannot_be_listed_is_a_target_error(recording: Recording) -> None:
+    recording.kube.go_down()
+    with pytest.raises(TargetError, match=r"could not list pods, nodes.*connection refused"):
+        await recording.recorder.start()
+    await recording.recorder.stop()
+    await recording.recorder.stop()  # twice is once
+
+
+async def test_what_was_flushed_survives_a_kill(recording: Recording) -> None:
+    await recording.recorder.start()
+    await recording.add("second")
+    await asyncio.sleep(0.5)
+    history = History.load(recording.run_dir)  # nothing was closed: this is what a kill -9 leaves
+    assert ("ADDED", "second") in pods(history)
+    assert "cut after" in (gaps(history)[0].reason or "")
+
+
+async def test_samples_of_the_waiting_metric(recording: Recording) -> None:
+    await recording.recorder.start()
+    await asyncio.sleep(0.6)
+    assert recording.recorder.state.waiting is None  # not known is not 0
+    recording.kube.waiting = {"a": "2500m", "b": "3"}
+    await asyncio.sleep(0.6)
+    assert recording.recorder.state.waiting == 5.5
+    recording.kube.go_down()
+    await asyncio.sleep(1.1)
+    recording.kube.come_up()
+    await asyncio.sleep(0.6)
+    history = await recording.finish()
+    first = history.samples[history.samples["t_ns"] == S]
+    assert [tuple(r) for r in first[["source", "name", "labels", "value"]].itertuples(index=False)] == [
+        ("custom.metrics", "vllm_num_requests_waiting", '{"pod":"a"}', 2.5),
+        ("custom.metrics", "vllm_num_requests_waiting", '{"pod":"b"}', 3.0),
+    ]
+    assert [(m.name, m.value) for m in history.marks] == [
+        ("scrape_failed", "custom.metrics"),
+        ("scrape_recovered", "custom.metrics"),
+    ]
+
+
+async def test_a_defect_of_ours_is_a_gap_and_not_the_end(
+    recording: Recording, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await recording.recorder.start()
+    await asyncio.sleep(1)
+    whole = recording.writer.objects.write
+
+    def broken(t_ns: int, kind: str, type: ObjectEventType, *args: object, **kwargs: object) -> int:
+        monkeypatch.setattr(recording.writer.objects, "write", whole)
+        raise RuntimeError("no such luck")
+
+    monkeypatch.setattr(recording.writer.objects, "write", broken)
+    await recording.add("second")
+    await asyncio.sleep(1)
+    history = await recording.finish()
+    assert pods(history) == [("LISTED", "first"), ("GAP", ""), ("LISTED", "first"), ("LISTED", "second")]
+    assert "no such luck" in (gaps(history)[0].reason or "")
+    assert "recording pods failed" in caplog.text
