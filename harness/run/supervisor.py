@@ -40,8 +40,8 @@ from harness.spec.experiment import Experiment
 from harness.spec.loadprofile import LoadProfile
 from harness.targets.base import CONNECTION_ENV, Connection, Target
 
-LOAD_READY_S = 30
-"""Clock seconds for Locust to import and say that it is ready."""
+READY_S = 60
+"""Clock seconds for Locust and Chaos Toolkit to import and say that they are ready."""
 LOAD_STOP_S = 2
 CHAOS_STOP_S = 15
 """Rollbacks run after the one SIGTERM; this is how long they may take before it is killed (our own heal follows)."""
@@ -152,7 +152,9 @@ class Supervisor:
                 await self._or_stop(recorder.start())
                 self._view.say("the workload is up, the recorder sees it")
                 await self._start_load(connection)
-                await self._start_chaos(connection, writer)
+                await self._start_chaos(connection)
+                await self._await_ready()
+                self._go(writer)
                 await self._watch(recorder)
             finally:
                 await self._stop_children()
@@ -191,36 +193,43 @@ class Supervisor:
         ]
         env = self._env(connection) | {"GPU_HARNESS_LOAD": str(start_file.resolve())}
         self._load = await self._or_stop(spawn("load (Locust)", argv, env=env, log=self._dir.log("locust")))
+
+    async def _start_chaos(self, connection: Connection) -> None:
+        argv = chaos_command(self._experiment.path, self._dir.chaos_journal)
+        env = self._env(connection)
+        self._chaos = await self._or_stop(spawn("Chaos Toolkit", argv, env=env, log=self._dir.log("chaos")))
+
+    async def _await_ready(self) -> None:
+        """Both have imported what they need and wait for the go, so that neither misses the beginning."""
         self._write_processes()
-        deadline = asyncio.get_running_loop().time() + LOAD_READY_S
-        while not self._load_tail.ready:
+        marks = LineTail(self._dir.marks)
+        chaos_ready = False
+        deadline = asyncio.get_running_loop().time() + READY_S
+        while not (self._load_tail.ready and chaos_ready):
             self._check_alive()
             if asyncio.get_running_loop().time() > deadline:
-                raise self._child_failed(self._load, f"load (Locust) was not ready after {LOAD_READY_S} s")
+                late = self._chaos if self._load_tail.ready else self._load
+                assert late is not None
+                raise self._child_failed(late, f"{late.name} was not ready after {READY_S} s")
             await self._or_stop(asyncio.sleep(0.02))
             self._load_tail.update()
+            chaos_ready |= any(mark.get("name") == "chaos_ready" for mark in marks.lines())
 
-    async def _start_chaos(self, connection: Connection, writer: HistoryWriter) -> None:
-        """Scenario time 0 is here: load and chaos count from the same moment."""
+    def _go(self, writer: HistoryWriter) -> None:
+        """Scenario time 0: load and chaos read the same moment from the same file."""
         self._progress.load_start_ns = self._clock.now_ns() + NS_PER_S // 5
-        go = self._dir.path / "load" / "go"
-        go.with_suffix(".part").write_text(str(self._progress.load_start_ns))
-        go.with_suffix(".part").rename(go)
         writer.mark(self._progress.load_start_ns, "load_start")
         for t_ns in self._plan.schedule.load_steps_ns():
             writer.mark(self._progress.load_start_ns + t_ns, "load_step")
-        argv = chaos_command(self._experiment.path, self._dir.chaos_journal)
-        self._chaos = await self._or_stop(
-            spawn("Chaos Toolkit", argv, env=self._env(connection), log=self._dir.log("chaos"), cwd=self._dir.path)
-        )
-        self._write_processes()
+        go = self._dir.path / "load" / "go"
+        go.with_suffix(".part").write_text(str(self._progress.load_start_ns))
+        go.with_suffix(".part").rename(go)
         self._view.say(f"load and chaos have started: {self._plan.schedule.rows} requests are planned")
 
     def _env(self, connection: Connection) -> dict[str, str]:
         return {
             "GPU_HARNESS_RUN_DIR": str(self._dir.path.resolve()),
             START_NS_ENV: str(self._clock.start_ns),
-            "GPU_HARNESS_LOAD_START_NS": str(self._progress.load_start_ns),
             "KUBECONFIG": str(connection.kubeconfig),
             CONNECTION_ENV: str(self._dir.connection.resolve()),
         }
@@ -261,7 +270,8 @@ class Supervisor:
             journal = read_journal(self._dir.chaos_journal)
             if journal is None:
                 raise self._child_failed(self._chaos, self._chaos.how_it_ended())
-            if journal.status != "completed" and not self._load_tail.finished:
+            gave_up = journal.status != "completed" or journal.steady_before is False
+            if gave_up and not self._load_tail.finished:
                 raise Stopped("aborted", f"Chaos Toolkit stopped: {journal.why}", self._chaos.last_lines())
 
     def _child_failed(self, child: Child, why: str) -> Stopped:
