@@ -94,6 +94,12 @@ class Cloud:
             for _ in range(pool.nodes):
                 self._power_on(self._new(pool, self.next_name(pool.name), provisioned=False))
 
+    def stop(self) -> None:
+        """The world ends: no launch completes any more and no deadline strikes."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
     def next_name(self, pool: str) -> str:
         """A node name that was never used."""
         self._numbers[pool] += 1
