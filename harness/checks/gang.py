@@ -133,7 +133,7 @@ def partials(members: Sequence[Life], min_count: int, end_ns: int) -> tuple[Part
     for event, following in zip(events, [*events[1:], None], strict=True):
         until = min(end_ns, following.t_ns if following else end_ns)
         bound = [m for m in members if holds(_version(m, event))]
-        if not 0 < len(bound) < min_count or until <= event.t_ns:
+        if not 0 < len(bound) < min_count or until < event.t_ns:
             continue
         gpu_ns = sum(gpus_of(m.last) for m in bound) * (until - event.t_ns)
         if found and found[-1].end_ns == event.t_ns:
@@ -141,7 +141,7 @@ def partials(members: Sequence[Life], min_count: int, end_ns: int) -> tuple[Part
             found.append(Partial(last.start_ns, until, max(last.bound, len(bound)), last.gpu_ns + gpu_ns, last.event))
         else:
             found.append(Partial(event.t_ns, until, len(bound), gpu_ns, event))
-    return tuple(found)
+    return tuple(p for p in found if p.length_ns > 0)
 
 
 def _version(pod: Life, event: ObjectEvent) -> Json | None:

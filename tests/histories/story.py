@@ -1,6 +1,6 @@
 """Tells a run in scenario seconds and yields the history that the harness would have recorded.
 
-Objects look as the API serves them; whatever happens before second 0 is LISTED, as a recorder that starts before the load
+Objects look as the API serves them; what happens before second 0 is LISTED, as a recorder that starts before the load
 sees it. Nothing here knows a check.
 """
 
