@@ -11,7 +11,6 @@ from harness.plan.plan import Plan, plan_experiment
 from harness.plan.trace import TraceCut
 from harness.spec.experiment import Experiment, load_experiment
 from harness.spec.loadprofile import LoadProfile, load_profile
-from harness.spec.together import check_together
 from harness.targets.embedded import planned_fleet, world_config
 from harness.targets.manifests import read_manifests
 
@@ -34,7 +33,6 @@ def prepare(path: Path, *, seed: int, target: str, cut: TraceCut | None) -> Prep
         )
     experiment = load_experiment(path)
     profile = load_profile(experiment.load_file)
-    check_together(experiment, profile)
     check_guards(experiment.actions, target)
     read_manifests([*experiment.manifest_files, *experiment.action_manifests.values()])
     fleet = planned_fleet(world_config(experiment, seed))

@@ -327,14 +327,14 @@ class Supervisor:
     async def _heal(self, connection: Connection) -> None:
         """Our own heal follows whatever became of Chaos Toolkit's rollbacks."""
         try:
-            report = await heal_all(self._dir.path, connection)
+            report = await heal_all(self._dir.path, connection, clock=self._clock)
         except HarnessError as error:
             self._progress.undo_left = (str(error),)
             self._view.say(f"HEAL FAILED: {error}")
             return
         self._progress.undo_planned = report.planned
-        self._progress.undo_left = tuple(report.left)
-        for left in report.left:
+        self._progress.undo_left = (*report.left, *report.errors)
+        for left in self._progress.undo_left:
             self._view.say(f"HEAL FAILED: {left}")
 
     def _ended(self, ended: str, detail: str, lines: list[str] | None = None) -> None:

@@ -7,10 +7,10 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import yaml
-
-from harness.errors import BadInput, TargetError, Where
+from harness.errors import TargetError
 from harness.kube.port import DEPLOYMENT, RESOURCES, AlreadyExists, ApiError, Json, Kube, Resource
+from harness.spec.document import read_documents
+from harness.spec.manifest import load_manifest
 
 BY_KIND: dict[tuple[str, str], Resource] = {(r.api_version, r.kind): r for r in RESOURCES}
 
@@ -19,30 +19,14 @@ def read_manifests(files: Iterable[Path]) -> list[tuple[Resource, Json]]:
     """Every object of every file, in order. BadInput names file, line and what would be right."""
     found: list[tuple[Resource, Json]] = []
     for file in files:
-        try:
-            text = file.read_text()
-            nodes = [n for n in yaml.compose_all(text) if n is not None]
-            objects = [o for o in yaml.safe_load_all(text) if o is not None]
-        except OSError as error:
-            raise BadInput(f"cannot read this manifest: {error.strerror}", where=Where(str(file))) from error
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            line = mark.line + 1 if mark else None
-            raise BadInput(f"not valid YAML: {error}".splitlines()[0], where=Where(str(file), line)) from error
-        for node, obj in zip(nodes, objects, strict=True):
-            found.append(_known(obj, Where(str(file), node.start_mark.line + 1)))
+        for obj, document in zip(load_manifest(file), read_documents(file), strict=True):
+            resource = BY_KIND.get((str(obj["apiVersion"]), str(obj["kind"])))
+            if resource is None:
+                kinds = ", ".join(sorted(f"{kind} ({version})" for version, kind in BY_KIND))
+                what = f"{obj['kind']} of {obj['apiVersion']} is no kind that this target has"
+                raise document.mistake(("kind",), what, f"it has: {kinds}")
+            found.append((resource, obj))
     return found
-
-
-def _known(obj: object, where: Where) -> tuple[Resource, Json]:
-    if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict) or not obj["metadata"].get("name"):
-        raise BadInput("this is no Kubernetes object: apiVersion, kind and metadata.name are needed", where=where)
-    key = (str(obj.get("apiVersion")), str(obj.get("kind")))
-    resource = BY_KIND.get(key)
-    if resource is None:
-        kinds = ", ".join(sorted(f"{kind} ({version})" for version, kind in BY_KIND))
-        raise BadInput(f"kind {key[1]} of {key[0]} is not one this target has", where=where, hint=f"it has: {kinds}")
-    return resource, obj
 
 
 async def apply(kube: Kube, objects: Sequence[tuple[Resource, Json]]) -> None:
