@@ -41,6 +41,9 @@ class ContainerRun:
 
     def __init__(self, node: NodeServices, hooks: PodHooks, view: ContainerView) -> None:
         self.view = view
+        self.finished = False
+        """It will not run again. Set before the news of its end, so that a pod's last container and its terminal phase
+        are one write."""
         self._node = node
         self._hooks = hooks
         self._process: Container | None = None
@@ -67,13 +70,12 @@ class ContainerRun:
         while not self._stopping.is_set():
             if not await self._prepare():
                 break
-            code = await self._run_once()
-            if self._stopping.is_set() or not self._restarts(code):
+            await self._run_once()
+            if self.finished:
                 return
             await self._back_off()
-        if self.view.ended is None:
-            self.view.ended = self.view.last or NEVER_LOCATED
-            self._hooks.changed()
+        self.view.ended = self.view.ended or self.view.last or NEVER_LOCATED
+        self._finish()
 
     async def _prepare(self) -> bool:
         """False when told to stop meanwhile."""
@@ -93,7 +95,7 @@ class ContainerRun:
             self._hooks.event("Normal", "Pulled", pulled_message(image, pulled))
         self.view.image_there = True
 
-    async def _run_once(self) -> int:
+    async def _run_once(self) -> None:
         view = self.view
         view.container_id = f"containerd://{self._node.rng.getrandbits(256):064x}"
         try:
@@ -101,13 +103,15 @@ class ContainerRun:
         except OSError as error:
             self._hooks.event("Warning", "Failed", f"Error: {error}")
             view.ended = self._ended(128, "StartError", str(error))
-            self._hooks.changed()
-            return 128
+            self._finish(128)
+            return
         self._process = process
         if process.address is not None:
             await self._hooks.listens(process.address)
         self._began_s = asyncio.get_running_loop().time()
         view.running_since, view.ended = self._node.wall.stamp(), None
+        view.started = "startupProbe" not in view.spec
+        view.ready = view.started and self._ready_unasked()
         self._hooks.event("Normal", "Created", "Container created")
         self._hooks.event("Normal", "Started", "Container started")
         self._hooks.changed()
@@ -116,8 +120,14 @@ class ContainerRun:
         self._started.clear()
         view.ready = view.started = False
         view.ended = self._ended(code, "Completed" if code == 0 else "Error", "")
+        self._finish(code)
+
+    def _finish(self, code: int | None = None) -> None:
+        self.finished = code is None or self._stopping.is_set() or not self._restarts(code)
         self._hooks.changed()
-        return code
+
+    def _ready_unasked(self) -> bool:
+        return "readinessProbe" not in self.view.spec or PlantedBug.READY_BEFORE_SERVING in self._node.bugs
 
     async def _until_exit(self, process: Container) -> int:
         """Readiness is probed to the end, also while the container shuts down; startup and liveness are not."""
@@ -159,7 +169,7 @@ class ContainerRun:
     async def _watch_readiness(self, process: Container) -> None:
         await self._started.wait()
         probe = read_probe("Readiness", self.view.spec, self._hooks.pod_ip(), self._node.timing)
-        if probe is None or PlantedBug.READY_BEFORE_SERVING in self._node.bugs:
+        if probe is None or self._ready_unasked():
             self._set_ready(True)
         else:
             async for ok in results(probe, process, self._unhealthy):

@@ -27,7 +27,6 @@ class PodWorker:
         self._future_ip = pod_ip
         self._start_time = node.wall.stamp()
         self._pod_ip = ""
-        self._terminal = False
         self._removed = asyncio.Event()
         self._deleted = asyncio.Event()
         self._deleted_s: float | None = None
@@ -92,8 +91,6 @@ class PodWorker:
             lives = [tasks.create_task(run.run()) for run in self._runs]
             await asyncio.wait(lives)
             writer.cancel()
-        self._terminal = True
-        self._node.devices.release(self._uid)
         await self._write()
 
     def _allocate(self) -> None:
@@ -135,7 +132,10 @@ class PodWorker:
             await self._write()
 
     async def _write(self) -> None:
-        facts = PodFacts(self._start_time, self._node.machine.address, self._pod_ip, self._terminal)
+        terminal = all(run.finished for run in self._runs)
+        if terminal:
+            self._node.devices.release(self._uid)
+        facts = PodFacts(self._start_time, self._node.machine.address, self._pod_ip, terminal)
         views = [run.view for run in self._runs]
         status = pod_status(self._pod, views, facts, self._before, self._node.wall.stamp())
         if status != self._written:
