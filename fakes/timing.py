@@ -36,7 +36,7 @@ class Durations:
     # From a bound pod to Ready.
     image_pull: Spread = Spread(20, 3)  # first pod of an image on a node; later ones find it there
     container_start: Spread = Spread(1, 0.2)
-    model_load: Spread = Spread(22, 2)  # weights and warm-up, port closed meanwhile
+    model_load: Spread = Spread(15, 1.5)  # weights from a warm page cache and warm-up; the port is closed meanwhile
     # Control plane.
     hpa_sync_s: float = 15
     metrics_scrape_s: float = 15
