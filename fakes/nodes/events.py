@@ -13,6 +13,8 @@ BURST = 25
 REFILL_S = 300.0
 """The recorder's spam filter: per object a burst of 25, then one in 300 s of the clock."""
 WAITING_MAX = 1000
+REMEMBERED_MAX = 4096
+"""As many objects and event series are remembered for counting; the oldest are forgotten first."""
 
 
 class EventWriter(Protocol):
@@ -82,6 +84,8 @@ class EventRecorder:
         if bucket.tokens < 1:
             return False
         bucket.tokens -= 1
+        if len(self._buckets) > REMEMBERED_MAX:
+            self._buckets.pop(next(iter(self._buckets)))
         return True
 
     async def _write(self, obj: Json, type: str, reason: str, message: str) -> None:
@@ -117,6 +121,8 @@ class EventRecorder:
             namespace,
         )
         self._series[key] = series
+        if len(self._series) > REMEMBERED_MAX:
+            self._series.pop(next(iter(self._series)))
 
     def _next_id(self) -> int:
         """Nanoseconds of the wall clock as in real names, pushed on where two fall on the same one."""

@@ -8,7 +8,7 @@ import pytest
 from karpenter_bench import Bench, condition, now
 
 from fakes.config import PlantedBug
-from harness.kube.port import EVENT, NODE, NODE_CLAIM, POD
+from harness.kube.port import EVENT, NODE, NODE_CLAIM, POD, Resource
 
 pytestmark = pytest.mark.looptime
 
@@ -105,12 +105,12 @@ async def test_a_cancelled_interruption_does_not_stop_the_drain() -> None:
 
 
 @pytest.mark.parametrize("resource", [NODE_CLAIM, NODE], ids=["claim", "node"])
-async def test_whoever_deletes_claim_or_node_gets_a_drain(resource: object) -> None:
+async def test_whoever_deletes_claim_or_node_gets_a_drain(resource: Resource) -> None:
     async with Bench().running() as bench:
         await bench.add_pod("a", node="spot-1", exit_s=30)
         await bench.until_running("a")
         began = now()
-        await bench.kube.delete(resource, "spot-1")  # type: ignore[arg-type]
+        await bench.kube.delete(resource, "spot-1")
         await bench.until(lambda: bench.claim("spot-1") is None and bench.node("spot-1") is None)
         assert now() - began == pytest.approx(31, abs=1)
         assert bench.state("spot-1") == "terminated"
