@@ -107,7 +107,7 @@ def _limit_part(asked: Sequence[Request], limit: QuantileLimit) -> _Part:
     )
     text = (
         f"{limit.key} measured {shown} (limit {limit.limit_ms:.0f} ms), {late} of {len(values)} late"
-        f"{_verdict_text(claim, f'{limit.quantile:.1%} in time')}"
+        f"{_verdict_text(claim, f'{limit.quantile * 100:g}% in time')}"
     )
     finite = figure if figure is not None and math.isfinite(figure) else None
     numbers = {limit.key: finite, f"{limit.key}_limit": limit.limit_ms, **_claim_numbers(limit.key, claim)}
@@ -120,8 +120,8 @@ def _good_part(asked: Sequence[Request], limits: Sequence[QuantileLimit], good_r
     good_ratio = 1 - bad / len(asked) if asked else None
     shown = "not measured" if good_ratio is None else f"{good_ratio:.1%}"
     text = (
-        f"good {shown} (at least {good_ratio_min:.1%} wanted), {bad} of {len(asked)} not good"
-        f"{_verdict_text(claim, f'{good_ratio_min:.1%} good')}"
+        f"good {shown} (at least {good_ratio_min * 100:g}% wanted), {bad} of {len(asked)} not good"
+        f"{_verdict_text(claim, f'{good_ratio_min * 100:g}% good')}"
     )
     numbers = {"good_ratio": good_ratio, "good_ratio_limit": good_ratio_min, **_claim_numbers("good_ratio", claim)}
     return _Part("good_ratio_min", claim, text, numbers)

@@ -239,17 +239,21 @@ def _replica_lead(history: History, replicas: Sequence[Replica], start: str) -> 
 
 
 def _replica_table(history: History, replicas: Sequence[Replica]) -> Table | None:
+    """What a replica waits for stands beside its name, where a narrow screen shows it; left out when none waits."""
     if not replicas:
         return None
-    columns = ("pod", "node", *(f"{name} {STAGE_WORDS[name]}" for name in STAGES), "waits for")
-    return Table(columns, tuple(_replica_row(history, replica) for replica in replicas))
+    waiting = any(replica.waits_for for replica in replicas)
+    words = STAGE_WORDS | ({"T0": "predecessor goes"} if replicas[0].origin is Origin.REPLACEMENT else {})
+    stages = (f"{name} {words[name]}" for name in STAGES)
+    columns = ("pod", "node", *(("waits for",) if waiting else ()), *stages)
+    return Table(columns, tuple(_replica_row(history, replica, waiting) for replica in replicas))
 
 
-def _replica_row(history: History, replica: Replica) -> tuple[Cell, ...]:
+def _replica_row(history: History, replica: Replica, waiting: bool) -> tuple[Cell, ...]:
     pod = Cell(replica.pod or "no pod", f"replaces {replica.predecessor}" if replica.predecessor else "")
     marks = [_mark_cell(history, replica, name) for name in STAGES]
     waits = Cell(replica.waits_for, "", Status.FAIL) if replica.waits_for else Cell(NONE)
-    return (pod, Cell(replica.node or NONE), *marks, waits)
+    return (pod, Cell(replica.node or NONE), *((waits,) if waiting else ()), *marks)
 
 
 def _mark_cell(history: History, replica: Replica, name: str) -> Cell:
@@ -262,16 +266,18 @@ def _mark_cell(history: History, replica: Replica, name: str) -> Cell:
 
 
 def _mark_notes(replicas: Sequence[Replica]) -> tuple[str, ...]:
-    """Why a mark was not needed, said once for each pod and reason."""
-    notes: list[str] = []
+    """Why a mark was not needed, each reason said once."""
+    reasons: dict[str, tuple[list[str], list[str]]] = {}
     for replica in replicas:
-        reasons: dict[str, list[str]] = {}
         for name in STAGES:
             mark = replica.marks[name]
             if not mark.needed and mark.t_ns is None and mark.note:
-                reasons.setdefault(mark.note, []).append(name)
-        notes += [f"{replica.pod}: {', '.join(names)} not needed: {note}." for note, names in reasons.items()]
-    return tuple(notes)
+                names, pods = reasons.setdefault(mark.note, ([], []))
+                names += [name] if name not in names else []
+                pods += [replica.pod] if replica.pod not in pods else []
+    return tuple(
+        f"{', '.join(names)} not needed by {', '.join(pods)}: {note}." for note, (names, pods) in reasons.items()
+    )
 
 
 def faults(history: History, plan: Mapping[str, Any]) -> Section:

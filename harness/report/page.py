@@ -121,7 +121,8 @@ def _when(history: History, t_ns: int | None) -> str:
 
 def _timeline_part(history: History) -> str:
     legend = (
-        "The coloured band is the fault, from its injection to the end of its own course; dotted lines part the phases."
+        "A coloured band is a fault, from its injection to the end of its own course; dotted lines part the phases. "
+        "Drag to look closer, double-click to see all again."
     )
     return (
         f'<section><h2>Timeline</h2><p class="lead">{escape(legend)}</p><div id="timeline" role="img" '
@@ -153,10 +154,13 @@ def _cells(row: Iterable[Cell], code_column: int | None) -> Iterable[str]:
         if number == code_column:
             text = f"<code>{text}</code>"
         note = f' title="{escape(cell.note, quote=True)}"' if cell.note else ""
-        style = f' class="{cell.status.value}"' if cell.status else ' class="none"' if cell.text in _FAINT else ""
+        classes = [cell.status.value] if cell.status else ["none"] if cell.text in _FAINT else []
+        classes += ["long"] if len(cell.text) > _LONG else []
+        style = f' class="{" ".join(classes)}"' if classes else ""
         yield f"<td{style}{note}>{text}</td>"
 
 
+_LONG = 32
 _FAINT = frozenset({content.NONE, "not needed", "not measured", "0"})
 
 

@@ -28,13 +28,14 @@ dl { margin:0; }
 dt { color:var(--soft); font-size:12px; }
 dd { margin:0; overflow-wrap:anywhere; }
 .facts { display:grid; grid-template-columns:repeat(auto-fill,minmax(200px,1fr)); gap:8px 18px; margin-top:12px; }
-.finding { display:grid; grid-template-columns:230px 1fr; gap:4px 16px; background:#fff; border:1px solid var(--line);
+.finding { display:grid; grid-template-columns:290px 1fr; gap:4px 16px; background:#fff; border:1px solid var(--line);
   border-radius:8px; padding:12px 14px; margin:0 0 8px; }
 .finding > div { min-width:0; }
 .finding h3 { margin:0; display:flex; gap:8px; align-items:baseline; flex-wrap:wrap; font-weight:600; }
 .finding p { overflow-wrap:anywhere; }
 .finding.fail { border-color:var(--fail); }
-.small .finding { padding:7px 14px; }
+.small { display:grid; grid-template-columns:repeat(auto-fit,minmax(min(100%,480px),1fr)); gap:8px; }
+.small .finding { grid-template-columns:1fr; padding:8px 14px; margin:0; align-content:start; }
 .because { color:var(--unknown); }
 details summary { color:var(--soft); cursor:pointer; font-size:13px; }
 .numbers { display:grid; grid-template-columns:repeat(auto-fill,minmax(190px,1fr)); gap:4px 14px; margin:8px 0; }
@@ -43,9 +44,11 @@ details summary { color:var(--soft); cursor:pointer; font-size:13px; }
 .scroll { overflow-x:auto; background:#fff; border:1px solid var(--line); border-radius:8px; }
 table { border-collapse:collapse; width:100%; font-size:13px; }
 th, td { text-align:left; padding:6px 10px; border-bottom:1px solid var(--line); vertical-align:top; }
+td { white-space:nowrap; }
+td.long { white-space:normal; min-width:200px; }
 tr:last-child td { border-bottom:0; }
 th { font-weight:600; color:var(--soft); white-space:normal; min-width:64px; }
-td[title] { text-decoration:underline dotted var(--soft); text-underline-offset:3px; cursor:help; }
+td.none[title], td.fail[title] { text-decoration:underline dotted var(--soft); text-underline-offset:3px; cursor:help; }
 td.fail { color:var(--fail); font-weight:600; }
 td.none { color:var(--soft); }
 footer { margin-top:36px; border-top:1px solid var(--line); font-size:13px; color:#374151; }
@@ -69,6 +72,6 @@ SCRIPT = """
     figure.layout.annotations.forEach(function (a) { a.font.size = 10; });
   }
   Plotly.newPlot(place, figure.data, figure.layout,
-    {responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"]});
+    {responsive: true, displaylogo: false, displayModeBar: false, doubleClick: "reset"});
 })();
 """

@@ -43,7 +43,7 @@ def timeline(history: History, limits: dict[str, float]) -> Figure:
         *_nodes(history),
         *_waiting(history),
     ]
-    return {"data": data, "layout": _layout(history, table, limits)}
+    return {"data": data, "layout": _layout(history, table, limits, data)}
 
 
 def seconds(history: History, t_ns: int) -> float:
@@ -192,12 +192,13 @@ def _dots(name: str, x: Sequence[float], y: Sequence[float], text: Sequence[str]
     }  # fmt: skip
 
 
-def _layout(history: History, table: Sequence[Request], limits: dict[str, float]) -> Json:
+def _layout(history: History, table: Sequence[Request], limits: dict[str, float], data: Sequence[Json]) -> Json:
     scale = history.run.time_scale
     end = seconds(history, _end_ns(history, table))
     layout: Json = {
         "height": 900, "margin": {"l": 48, "r": 12, "t": 52, "b": 48}, "hovermode": "closest", "showlegend": False,
-        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "font": {"family": "inherit", "size": 12},
+        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": "system-ui, sans-serif", "size": 12},
         "xaxis": {
             "range": [0, end], "anchor": "y5", "showgrid": True, "gridcolor": "#E5E7EB", "zeroline": False,
             "title": {"text": f"scenario seconds since the load began ({scale:g} to a clock second)", "standoff": 8},
@@ -217,6 +218,9 @@ def _layout(history: History, table: Sequence[Request], limits: dict[str, float]
         annotations.append(_heading(_HEADINGS[name], inner))
         top = top - height - _GAP
     layout["yaxis2"] |= {"type": "log", "rangemode": "normal", "nticks": 4}
+    for axis in ("y3", "y4"):  # a level at the very top of its panel would hide behind the edge
+        most = max((y for trace in data if trace["yaxis"] == axis for y in trace["y"]), default=1)
+        layout[axis.replace("y", "yaxis")]["range"] = [0, most + 1]
     if "ttft_ms" in limits:
         shapes.append(_limit_line(limits["ttft_ms"], "y2"))
     shapes += [*_fault_shapes(history, end), *_phase_shapes(history)]
@@ -241,6 +245,7 @@ def _heading(text: str, y: float) -> Json:
     return {
         "text": text, "xref": "paper", "x": 0, "xanchor": "left", "yref": "paper", "y": y, "yanchor": "bottom",
         "showarrow": False, "font": {"size": 12},
+        "bgcolor": "rgba(255,255,255,0.8)",
     }  # fmt: skip
 
 

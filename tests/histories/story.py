@@ -47,6 +47,7 @@ class Story:
     ended: str = "completed"
     _events: list[tuple[float, int, str, ObjectEventType, Json, float | None, str | None]] = field(default_factory=list)
     _now: dict[tuple[str, str], Json] = field(default_factory=dict)
+    _nodes: dict[str, str | None] = field(default_factory=dict)
     _routes: list[tuple[float, int, str, Json]] = field(default_factory=list)
     _requests: list[Json] = field(default_factory=list)
     _samples: list[tuple[int, str, str, str, float]] = field(default_factory=list)
@@ -142,6 +143,7 @@ class Story:
         pre_stop_s: int = 10,
     ) -> None:
         """A pod of a ReplicaSet. One that was there before second 0 is Ready; a later one goes through its stages."""
+        self._nodes[name] = node
         pod = _pod(app, group, grace_s, pre_stop_s)
         if at_s < 0:
             pod["spec"]["nodeName"] = node
@@ -265,7 +267,7 @@ class Story:
         row |= {"outcome": str(outcome), "reason": reason, "tenant": "t", "session": ""}
         if outcome is not Outcome.NOT_SENT:
             row |= {"sent_ns": sent, "connected_ns": sent, "end_ns": end, "pod": pod}
-            row["node"] = node if node else self._node_of(pod)
+            row["node"] = node or self._nodes.get(pod or "")
         if pod is not None and outcome is not Outcome.NOT_SENT:
             row |= {"headers_ns": token, "first_chunk_ns": token, "first_token_ns": token, "last_token_ns": end}
             row |= {"status": status, "gap_max_ns": (end - token) // max(1, output_tokens - 1)}
@@ -279,10 +281,6 @@ class Story:
         while at_s < until_s:
             self.request(at_s, pods[turn % len(pods)], **cells)
             at_s, turn = at_s + every_s, turn + 1
-
-    def _node_of(self, pod: str | None) -> str | None:
-        known = self._now.get(("Pod", pod or ""))
-        return known["spec"].get("nodeName") if known else None
 
     def sample(self, at_s: float, source: str, name: str, value: float, **labels: str) -> None:
         text = json.dumps(labels, sort_keys=True, separators=(",", ":"))

@@ -10,4 +10,4 @@ def case() -> Case:
     story = Story()
     story.traffic(100, 160, 1, ("llm-a",), ttft_ms=300.0)
     numbers = {"ttft_ms_p95": 300.0, "ttft_ms_p95_n": 60, "ttft_ms_p95_late": 0}
-    return Case(story.build(), ("60 requests", "surely 95.0% in time"), (), {"ttft_ms_p95": 1000}, 60, numbers)
+    return Case(story.build(), ("60 requests", "surely 95% in time"), (), {"ttft_ms_p95": 1000}, 60, numbers)

@@ -10,4 +10,4 @@ def case() -> Case:
     story = Story()
     story.traffic(100, 195, 1, ("llm-a",), ttft_ms=300.0)
     story.traffic(195, 200, 1, ("llm-a",), ttft_ms=2500.0, lasts_s=30.0)
-    return Case(story.build(), ("5 of 100 late", "not sure of 95.0%"), ("requests:95",), {"ttft_ms_p95": 1000}, 100)
+    return Case(story.build(), ("5 of 100 late", "not sure of 95%"), ("requests:95",), {"ttft_ms_p95": 1000}, 100)

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import plotly.graph_objects as go
+import pytest
+from demo import demo
+from story import Story, write_run
+
+from harness.checks.judge import judge
+from harness.history.reader import History
+from harness.report import content
+from harness.report.junit import junit_xml
+from harness.report.page import html_page
+from harness.report.summary import summary_md
+from harness.report.timeline import count_over_time, timeline
+from harness.report.write import write_report
+from harness.spec.checks import CheckSpec, GangSpec, GracefulDrainSpec, PdbSpec, ScaleUpSpec, SloSpec
+from harness.verdict import Status, Verdict
+
+SPECS: tuple[CheckSpec, ...] = (
+    SloSpec.model_validate({"ttft_ms_p95": 3000, "tpot_ms_p95": 400, "good_ratio_min": 0.95}),
+    ScaleUpSpec(ready_s_max=300.0),
+    GracefulDrainSpec(),
+    PdbSpec(),
+    GangSpec(atomicity_s_max=60.0),
+)
+PLAN = {"faults": [{}, {}], "schedule": {"stats": {"peak_to_mean": 4.2, "peak_per_s": 24}}}
+
+
+@pytest.fixture(scope="module")
+def good() -> tuple[History, Verdict]:
+    history = demo()
+    return history, judge(history, SPECS)
+
+
+@pytest.fixture(scope="module")
+def bad() -> tuple[History, Verdict]:
+    history = demo(cut=3)
+    return history, judge(history, SPECS)
+
+
+class Page(HTMLParser):
+    """What a browser would load, and the text outside of scripts and styles."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.tags: list[str] = []
+        self.figure = ""
+        self.texts: list[str] = []
+        self._inside = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        known = dict(attrs)
+        self.tags.append(tag)
+        self.loads += [str(known[key]) for key in ("src", "href", "data", "action") if known.get(key)]
+        self._inside = known.get("id") or tag if tag in ("script", "style") else ""
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = "" if tag in ("script", "style") else self._inside
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "figure":
+            self.figure += data
+        elif not self._inside:
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+
+def test_the_demo_story_passes_and_its_cut_twin_fails(
+    good: tuple[History, Verdict], bad: tuple[History, Verdict]
+) -> None:
+    assert good[1].status is Status.PASS, good[1].sentence
+    assert bad[1].status is Status.FAIL
+    assert bad[1].sentence.startswith("graceful_drain failed: 3 streams lost")
+
+
+def test_the_page_loads_nothing(good: tuple[History, Verdict]) -> None:
+    page = Page(html_page(*good, PLAN))
+    assert page.loads == []
+    assert not {"link", "img", "iframe", "base"} & set(page.tags)
+
+
+def test_the_verdict_comes_first_and_every_finding_has_its_sentence(bad: tuple[History, Verdict]) -> None:
+    history, verdict = bad
+    text = Page(html_page(history, verdict, PLAN)).text
+    assert text.index("✖ fail") < text.index("Findings") < text.index("Timeline") < text.index("Lost or late")
+    for finding in verdict.findings:
+        assert finding.sentence in text
+        assert finding.check in text
+
+
+def test_lost_requests_are_named_with_pod_node_and_cause(bad: tuple[History, Verdict]) -> None:
+    section = content.troubled(*bad)
+    assert section.table is not None
+    first = [cell.text for cell in section.table.rows[0]]
+    assert first[3:7] == ["reset_mid_stream", "aborted on SIGTERM", "llm-a", "spot-1"]
+    assert section.lead.startswith("3 lost, 0 failed otherwise")
+
+
+def test_every_added_replica_has_all_its_marks_or_a_reason(good: tuple[History, Verdict]) -> None:
+    added, replaced = content.replica_sections(good[0])
+    assert added.table is not None and replaced.table is not None
+    assert [row[0].text for row in added.table.rows] == ["llm-e", "llm-f", "llm-g"]
+    assert [row[0].text for row in replaced.table.rows] == ["llm-h", "llm-i", "llm-j"]
+    for row in (*added.table.rows, *replaced.table.rows):
+        for cell in row:
+            assert cell.text
+            assert cell.note or cell.text != "not needed"
+    assert any("T2, T3, T4, T5 not needed by llm-e: there was room on spot-1" in note for note in added.notes)
+
+
+def test_what_was_real_how_to_repeat_and_both_units_are_said(good: tuple[History, Verdict]) -> None:
+    text = Page(html_page(*good, PLAN)).text
+    for part in (
+        "600 scenario s = 40.0 s on the clock", "15 (one clock second is 15 scenario seconds)", "Locust, Chaos Toolkit",
+        "control plane, nodes, cloud", "gpu-harness run story.yaml --seed 7", "peak 24 per second, 4.2 times the mean",
+        "TPOT", "spot_interruption-1",
+    ):  # fmt: skip
+        assert part in text, part
+
+
+def test_text_of_the_run_never_becomes_markup(good: tuple[History, Verdict]) -> None:
+    history, verdict = good
+    evil = '</script><script>alert(1)</script><img src="http://evil/">'
+    run = replace(history.run, title=evil, command=evil, ended="aborted", ended_detail=evil, target=evil)
+    faults = tuple(replace(fault, fault_id=evil) for fault in history.faults)
+    findings = tuple(replace(f, sentence=evil, because=evil) for f in verdict.findings)
+    told = replace(verdict, sentence=evil, findings=findings)
+    page = Page(html_page(replace(history, run=run, faults=faults), told, {}))
+    assert page.loads == []
+    assert page.tags.count("script") == 3
+    assert json.loads(page.figure)
+
+
+def test_the_figure_is_plotlys_own_format(bad: tuple[History, Verdict]) -> None:
+    figure = timeline(bad[0], {"ttft_ms": 3000.0})
+    go.Figure(figure)  # refuses unknown properties and values
+    assert [trace["name"] for trace in figure["data"]] == [
+        "offered", "served", "TTFT", "failed", "desired", "ready", "nodes", "nodes ready", "waiting",
+    ]  # fmt: skip
+    assert {trace["xaxis"] for trace in figure["data"]} == {"x"}
+    by_name = {trace["name"]: trace for trace in figure["data"]}
+    assert sum(by_name["offered"]["y"]) == len(bad[0].requests)
+    assert len(by_name["failed"]["x"]) == 3
+    assert (by_name["ready"]["y"][0], max(by_name["ready"]["y"]), by_name["desired"]["y"][-1]) == (4, 7, 7)
+    band = next(shape for shape in figure["layout"]["shapes"] if shape["type"] == "rect")
+    assert (band["x0"], band["x1"]) == (320.0, 395.0)
+
+
+def test_a_count_over_time_starts_with_what_was_there() -> None:
+    story = Story()
+    story.node("a")
+    story.node("b", 100)
+    story.node_gone("a", 200)
+    from harness.history.lives import lives
+
+    history = story.build()
+    levels = count_over_time(lives(history.objects, "Node"), lambda node: True, story.ns(0), story.ns(300))
+    assert levels == [(story.ns(0), 1), (story.ns(100), 2), (story.ns(200), 1), (story.ns(300), 1)]
+
+
+def test_junit_counts_fail_as_failure_and_unknown_as_error(bad: tuple[History, Verdict]) -> None:
+    history, verdict = bad
+    findings = [replace(f, judged=Status.UNKNOWN) if f.check == "slo" else f for f in verdict.findings]
+    suite = ET.fromstring(junit_xml(history, replace(verdict, findings=tuple(findings))))[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("13", "1", "1")
+    cases = {case.get("name"): case for case in suite.iter("testcase")}
+    failure = cases["graceful_drain"].find("failure")
+    assert failure is not None and "aborted on SIGTERM" in str(failure.text)
+    assert cases["slo"].find("error") is not None
+    assert cases["pdb"].find("failure") is None
+
+
+def test_junit_survives_control_characters(good: tuple[History, Verdict]) -> None:
+    history, verdict = good
+    ET.fromstring(junit_xml(history, replace(verdict, sentence="\x1b[31m<&>\x00")))
+
+
+def test_the_summary_fits_a_job_page_and_its_tables_hold(bad: tuple[History, Verdict]) -> None:
+    history, verdict = bad
+    findings = (replace(verdict.findings[0], sentence="a | b\n<script>"), *verdict.findings[1:])
+    text = summary_md(history, replace(verdict, findings=findings), PLAN)
+    assert text.startswith("# ✖ fail: A spot interruption")
+    assert "a \\| b \\<script>" in text
+    assert len(text) < 20_000
+    for table in re.findall(r"(?:^\|.*\n?)+", text, re.MULTILINE):
+        widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.strip().splitlines()}
+        assert len(widths) == 1, table
+
+
+def test_a_run_of_which_nothing_is_known_has_a_report_too(tmp_path: Path) -> None:
+    write_report(tmp_path, History(), judge(History(), SPECS), {})
+    for name in ("report.html", "junit.xml", "summary.md"):
+        assert (tmp_path / name).stat().st_size > 0
+
+
+def test_a_report_from_the_files_is_the_same(good: tuple[History, Verdict], tmp_path: Path) -> None:
+    history, verdict = good
+    run_dir = write_run(history, tmp_path)
+    assert html_page(History.load(run_dir), verdict, PLAN) == html_page(history, verdict, PLAN)
