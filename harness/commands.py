@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import click
 import typer
 
 from harness.errors import BadInput, ExitCode
+
+if TYPE_CHECKING:
+    from harness.plan.trace import TraceCut
 
 app = typer.Typer(
     name="gpu-harness",
     help="Breaks a GPU inference cluster on purpose under token traffic, and answers pass, fail or unknown.\n\n"
     "Exit codes: 0 pass, 1 fail, 2 unknown, 64 bad input, 70 harness error.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -64,7 +65,7 @@ def plan(
     speed: SpeedOpt = 1.0,
     json: Annotated[bool, typer.Option("--json", help="The plan itself, the same bytes for the same seed.")] = False,
 ) -> ExitCode:
-    """Print the schedule's summary and the fault targets; touches nothing."""
+    """Print schedule and fault targets; touches nothing."""
     from harness.plan.describe import describe
     from harness.run.preparing import prepare
 
@@ -75,7 +76,7 @@ def plan(
 
 @app.command()
 def validate(experiment: ExperimentArg) -> ExitCode:
-    """Check an experiment and every file it names; starts nothing."""
+    """Check an experiment and the files it names."""
     from harness.run.preparing import prepare
 
     prepared = prepare(experiment, seed=1, target="embedded", cut=None)
@@ -87,7 +88,7 @@ def validate(experiment: ExperimentArg) -> ExitCode:
 
 @app.command()
 def check(run_dir: RunDirArg) -> ExitCode:
-    """Judge a recorded run again from its folder; needs no cluster."""
+    """Judge a recorded run again; needs no cluster."""
     from harness.run.judging import judge_run, print_verdict
     from harness.run.rundir import open_existing
 
@@ -99,7 +100,7 @@ def check(run_dir: RunDirArg) -> ExitCode:
 
 @app.command()
 def report(run_dir: RunDirArg) -> ExitCode:
-    """Write report.html, junit.xml and summary.md again from a run's folder; needs no cluster."""
+    """Write a recorded run's report again; needs no cluster."""
     from harness.run.judging import judge_run, report_run
     from harness.run.rundir import open_existing
 
@@ -118,7 +119,7 @@ def up(
     ttl: Annotated[float, typer.Option(help="Stops by itself after this many clock seconds.", min=1)] = 4 * 3600,
     seed: SeedOpt = 1,
 ) -> ExitCode:
-    """Start the embedded cluster alone and write a kubeconfig for kubectl."""
+    """Start the embedded cluster alone; for kubectl."""
     from harness.targets.standing import bring_up
 
     connection = bring_up(experiment, seed=seed, ttl_s=ttl)
@@ -137,7 +138,7 @@ def down() -> ExitCode:
     return ExitCode.PASS
 
 
-def _cut(trace: Path | None, start_s: float, duration_s: float | None, speed: float):  # type: ignore[no-untyped-def]
+def _cut(trace: Path | None, start_s: float, duration_s: float | None, speed: float) -> TraceCut | None:
     from harness.plan.trace import TraceCut
 
     if trace is None:
@@ -149,17 +150,19 @@ def _cut(trace: Path | None, start_s: float, duration_s: float | None, speed: fl
     return TraceCut(trace, start_s, duration_s, speed)
 
 
+CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]
+"""Typer's ClickException: from click itself or from the copy that newer Typers carry, so never imported by name."""
+
+
 def run_command_line(args: list[str]) -> ExitCode:
-    """Parses and runs one command line. Raises HarnessError; a usage error is BadInput."""
+    """Parses and runs one command line; without arguments it prints the help. A usage error is BadInput."""
     command = typer.main.get_command(app)
     try:
-        result = command.main(args=args, prog_name="gpu-harness", standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        sys.stderr.write(error.format_message() + "\n")
-        return ExitCode.BAD_INPUT
-    except click.ClickException as error:
-        usage = error.ctx.get_usage() if isinstance(error, click.UsageError) and error.ctx else ""
-        raise BadInput(error.format_message(), hint=usage or "see gpu-harness --help") from error
-    except click.exceptions.Abort as error:
+        result = command.main(args=args or ["--help"], prog_name="gpu-harness", standalone_mode=False)
+    except CommandLineError as error:
+        context = getattr(error, "ctx", None)
+        usage = context.get_usage() if context else "see gpu-harness --help"
+        raise BadInput(error.format_message(), hint=usage) from error  # type: ignore[attr-defined]  # see above
+    except typer.Abort as error:
         raise KeyboardInterrupt from error
     return ExitCode(result) if isinstance(result, int) else ExitCode.PASS
