@@ -35,6 +35,9 @@ from harness.history.writer import SAMPLES_JOURNAL
 
 T = TypeVar("T")
 
+LOAD_START_MARK = "load_start"
+"""Set by the supervisor; the load's start is known from it when run.json was never written."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
@@ -93,7 +96,7 @@ class History:
         faults = _read_lines(history_dir / FAULTS_FILE, _fault_event, problems)
         marks = _read_lines(history_dir / MARKS_FILE, _mark, problems)
         samples = _read_samples(history_dir, problems)
-        requests = _read_requests(run_dir, run, problems)
+        requests = _read_requests(run_dir, run, marks, problems)
         last_ns = _last_ns(run, objects, faults, marks)
         return cls(
             requests, (*objects, *_as_gaps(problems, len(objects), last_ns)), samples, faults, marks, run, run_dir
@@ -222,7 +225,7 @@ def _read_parquet(path: Path, problems: list[_Problem]) -> pd.DataFrame | None:
         return None
 
 
-def _read_requests(run_dir: Path, run: RunInfo, problems: list[_Problem]) -> pd.DataFrame:
+def _read_requests(run_dir: Path, run: RunInfo, marks: tuple[Mark, ...], problems: list[_Problem]) -> pd.DataFrame:
     frame = _read_parquet(run_dir / "history" / REQUESTS_FILE, problems)
     if frame is not None:
         return typed_requests(frame)
@@ -234,7 +237,8 @@ def _read_requests(run_dir: Path, run: RunInfo, problems: list[_Problem]) -> pd.
         return empty_requests()
     # A killed harness leaves the load's own records, which are enough to account for every arrival.
     records = read_records(run_dir / "load" / "records.jsonl")
-    return build_requests(schedule, records, run.phases, load_start_ns=run.load_start_ns)
+    marked_ns = next((m.t_ns for m in marks if m.name == LOAD_START_MARK), 0)
+    return build_requests(schedule, records, run.phases, load_start_ns=run.load_start_ns or marked_ns)
 
 
 def _last_ns(

@@ -83,6 +83,7 @@ def test_round_trip(tmp_path: Path) -> None:
 
 def test_a_killed_harness_leaves_what_it_flushed_and_gaps(tmp_path: Path) -> None:
     writer = record(tmp_path)
+    writer.mark(1000, "load_start")
     writer.flush()
     history = History.load(tmp_path)  # the writer is never closed: what is on disk is what a kill -9 leaves
     assert [e.name for e in history.objects if e.type is not ObjectEventType.GAP] == ["a", "b"]
@@ -91,6 +92,7 @@ def test_a_killed_harness_leaves_what_it_flushed_and_gaps(tmp_path: Path) -> Non
     assert "cut after 3 events" in reasons["Pod"] and "run.json is missing" in reasons["run.json"]
     assert "requests.parquet" in reasons and "samples.parquet" in reasons
     assert history.requests["outcome"].tolist() == ["ok", "not_sent"]  # rebuilt from the load's records
+    assert history.requests["intended_ns"].tolist() == [1000, 1060]
     assert len(history.samples) == 1
     assert history.run.ended == "error"
     writer.close()
