@@ -213,6 +213,5 @@ def _status_only(kind: Kind, new: Json, old: Json) -> Json:
             found["metadata"].pop(field, None)
             if new["metadata"].get(field):
                 found["metadata"][field] = new["metadata"][field]
-    if "status" in new:
-        found["status"] = new["status"]
+    found["status"] = new.get("status", {})
     return found

@@ -14,7 +14,7 @@ from fakes.kube.requests import integer, is_true
 from fakes.kube.selectors import Predicate
 from fakes.kube.status import bad_request, failure, forbidden_field
 from fakes.kube.store import Store, Stored, Watch
-from harness.kube.port import ApiError, EventType, Json, WatchClosed
+from harness.kube.port import ApiError, EventType, Json
 
 _LONGEST_S = 3600.0
 _LOOK_S = 2.0
@@ -70,8 +70,8 @@ class WatchStream:
             for lines in _batches(initial):
                 await response.write(lines)
             await self._follow(response, watch)
-        except WatchClosed:
-            return response  # the server is shutting down: the stream just ends
+        except ConnectionError:
+            return response  # WatchClosed: the server is shutting down; any other: the client has gone
         except ApiError as e:
             await response.write(_error(e))
         finally:
@@ -128,7 +128,8 @@ class WatchStream:
                 # Nothing of this resource has changed up to the store's revision: the client may resume from there.
                 await response.write(self._bookmark(self._store.revision, {}))
                 self._bookmark_s = now_s + self._request.app[BOOKMARK_S]
-            await watch.wait(min(_LOOK_S, self._end_s - now_s))
+            next_s = min(self._end_s, self._bookmark_s) if self._bookmarks else self._end_s
+            await watch.wait(min(_LOOK_S, next_s - now_s))
 
     def _bookmark(self, version: int, annotations: dict[str, str]) -> bytes:
         resource = self._kind.resource

@@ -78,6 +78,15 @@ _TEMPLATE = of(metadata=_META, spec=_POD_SPEC)
 _COUNTS = ("replicas", "readyReplicas", "availableReplicas", "updatedReplicas", "unavailableReplicas",
            "fullyLabeledReplicas", "terminatingReplicas", "observedGeneration")  # fmt: skip
 _WORKLOAD_STATUS = of(conditions=_CONDITIONS, **dict.fromkeys(_COUNTS, INT))
+_AMOUNT = of(type=TEXT, averageValue=QUANTITY, value=QUANTITY, averageUtilization=INT)
+_METRIC_SOURCE = of(
+    name=TEXT, container=TEXT, metric=of(name=TEXT, selector=_SELECTOR), target=_AMOUNT, current=_AMOUNT,
+    describedObject=of(kind=TEXT, name=TEXT, apiVersion=TEXT),
+)  # fmt: skip
+_METRICS = many(
+    of(type=TEXT, pods=_METRIC_SOURCE, resource=_METRIC_SOURCE, external=_METRIC_SOURCE, object=_METRIC_SOURCE,
+       containerResource=_METRIC_SOURCE)
+)  # fmt: skip
 _ADDRESSES = many(of(type=TEXT, address=TEXT))
 
 _KINDS: dict[str, Shape] = {
@@ -123,11 +132,11 @@ _KINDS: dict[str, Shape] = {
     "HorizontalPodAutoscaler": of(
         spec=of(
             scaleTargetRef=of(kind=TEXT, name=TEXT, apiVersion=TEXT), minReplicas=INT, maxReplicas=INT,
-            metrics=many(of(type=TEXT, pods=FREE, resource=FREE, external=FREE, object=FREE)), behavior=FREE,
+            metrics=_METRICS, behavior=FREE,
         ),
         status=of(
             currentReplicas=INT, desiredReplicas=INT, lastScaleTime=TEXT, conditions=_CONDITIONS,
-            currentMetrics=many(FREE),
+            currentMetrics=_METRICS,
             observedGeneration=INT,
         ),
     ),

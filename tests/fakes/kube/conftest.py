@@ -42,12 +42,22 @@ class Served:
     store: Store
     kube: LocalKube
     runner: web.AppRunner
+    refused: list[str]
+    """Paths of the requests that were answered with 429."""
 
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
     store = Store(WallClock(datetime.now(UTC)), Random(1), window=200)  # kubectl compares ages with its own clock
-    runner = web.AppRunner(make_app(store, bookmark_s=0.05), access_log=None, shutdown_timeout=1.0)
+    refused: list[str] = []
+    app = make_app(store, bookmark_s=0.05)
+
+    async def note(request: web.Request, response: web.StreamResponse) -> None:
+        if response.status == 429:
+            refused.append(request.path)
+
+    app.on_response_prepare.append(note)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
@@ -65,6 +75,6 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     }
     path = tmp_path / "kubeconfig"
     path.write_text(yaml.safe_dump(config))
-    yield Served(url, path, store, LocalKube(store, "test"), runner)
+    yield Served(url, path, store, LocalKube(store, "test"), runner, refused)
     await runner.cleanup()
     assert store.tampered() == []
