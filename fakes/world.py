@@ -77,10 +77,13 @@ class World:
 
     async def run(self) -> None:
         """Until cancelled; a controller that raises is a defect and ends the world."""
-        async with self._tasks:
-            for part in self._parts():
-                self._tasks.create_task(part)
-            self.cloud.start()
+        try:
+            async with self._tasks:
+                for part in self._parts():
+                    self._tasks.create_task(part)
+                self.cloud.start()
+        finally:
+            self.cloud.stop()
 
     def _parts(self) -> list[Coroutine[Any, Any, None]]:
         kube, wall, timing, bugs = self._kube, self.wall, self.timing, self._bugs

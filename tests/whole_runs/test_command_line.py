@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from running import ROOT, command, processes_naming
+from running import ROOT, command, finish, processes_naming, start
 
 DEMO = "experiments/spot-interruption-during-burst.yaml"
 SHORT = Path(__file__).parent / "short"
@@ -49,7 +49,7 @@ def test_a_usage_error_exits_64_with_one_message(args: tuple[str, ...]) -> None:
             {"experiment": "rollbacks: => rollback:"}, ("rollback", "rollbacks", "experiment.yaml:"), id="key"
         ),
         pytest.param({"experiment": "notice_s: 80 => notice_s: 80s"}, ("notice_s", "80s"), id="unit"),
-        pytest.param({"experiment": "manifest: extra.yaml => manifest: ${nowhere}"}, ("nowhere",), id="variable"),
+        pytest.param({"experiment": "manifest: extra.yaml => manifest: '${nowhere}'"}, ("nowhere",), id="variable"),
         pytest.param({"experiment": "load: load.yaml => load: gone.yaml"}, ("gone.yaml",), id="missing-profile"),
         pytest.param({"load": "rate_per_s: 5 => rate_per_s: fast"}, ("rate_per_s", "load.yaml:"), id="profile-value"),
         pytest.param({"workload": "kind: Service => kind: Servise"}, ("Servise", "workload.yaml:"), id="manifest-kind"),
@@ -116,18 +116,17 @@ def test_a_folder_that_is_no_run_is_bad_input(name: str, tmp_path: Path) -> None
     assert "history" in ended.out
 
 
-def test_a_target_that_cannot_come_up_is_a_harness_error(tmp_path: Path) -> None:
-    """No process may open more than a handful of files: the cluster cannot open its sockets."""
-    process = subprocess.run(
-        ["bash", "-c", 'ulimit -n 24; exec "$0" -m harness.cli up', os.fspath(_python())],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
+@pytest.mark.parametrize("args", [("up",), ("run", str(SHORT / "experiment.yaml"), "--reports", "reports")])
+def test_a_target_that_cannot_come_up_is_a_harness_error(args: tuple[str, ...], tmp_path: Path) -> None:
+    """The environment ends the cluster's process as soon as it starts."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\nif 'fakes.world' in sys.orig_argv:\n    os.write(2, b'no room for a cluster')\n    os._exit(3)\n"
     )
-    assert process.returncode == 70, process.stderr
-    assert "embedded cluster" in process.stderr
+    env = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    ended = finish(start(*args, cwd=tmp_path, env=env), tmp_path / "reports")
+    assert ended.code == 70, ended.out
+    assert "did not come up" in ended.out and "Traceback" not in ended.out
+    assert args[0] == "up" or "no room for a cluster" in ended.out
     assert processes_naming(str(tmp_path)) == []
 
 
@@ -162,9 +161,3 @@ def test_up_serves_kubectl_and_down_leaves_nothing(tmp_path: Path) -> None:
 
 def _kubectl() -> bool:
     return subprocess.run(["bash", "-c", "command -v kubectl"], capture_output=True).returncode == 0
-
-
-def _python() -> Path:
-    import sys
-
-    return Path(sys.executable)
