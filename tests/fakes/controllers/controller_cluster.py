@@ -129,8 +129,8 @@ def pdb(name: str = "llm", **spec: Any) -> Json:
 
 
 class StubKubelet:
-    """Double of all kubelets: bound pods become Ready after ``start_s``, deleted ones are gone after ``stop_s``, nodes in
-    ``alive`` renew their leases."""
+    """Double of all kubelets: bound pods become Ready after ``start_s``, deleted ones are gone after ``stop_s``, and
+    the nodes in ``alive`` renew their leases."""
 
     def __init__(self, kube: LocalKube, start_s: float = 1.0, stop_s: float = 1.0, renew_s: float = 1.0) -> None:
         self.kube = kube
@@ -224,9 +224,7 @@ class Cluster:
 @contextlib.asynccontextmanager
 async def running(cluster: Cluster, *parts: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """The parts and the kubelet run while the block does; a part that raises fails the test."""
-    await cluster.kube.create(
-        NAMESPACE, {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": NAMESPACE_NAME}}
-    )
+    await cluster.kube.create(NAMESPACE, {"metadata": {"name": NAMESPACE_NAME}})
     async with asyncio.TaskGroup() as tasks:
         started = [tasks.create_task(part) for part in (cluster.kubelet.run(), *parts)]
         try:

@@ -21,9 +21,7 @@ from harness.kube.port import DEPLOYMENT, EVENT, POD, REPLICA_SET
     ("spec", "room"),
     [
         pytest.param({}, Room(1, 1), id="default-25-percent-of-4"),
-        pytest.param(
-            {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}}, Room(0, 1), id="both-zero-would-never-move"
-        ),
+        pytest.param({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}}, Room(0, 1), id="never-both-zero"),
         pytest.param({"rollingUpdate": {"maxSurge": "30%", "maxUnavailable": "30%"}}, Room(2, 1), id="up-and-down"),
         pytest.param({"type": "Recreate"}, Room(0, 0), id="recreate"),
     ],
