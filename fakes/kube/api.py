@@ -173,7 +173,7 @@ class Api:
         elif kind.status:
             new.pop("status", None)
             if "status" in old.object:
-                new["status"] = old.object["status"]
+                new["status"] = dict(old.object["status"])  # a copy, for defaulting may add to it
         if subresource != "status":
             keep_allocated(new, old.object)
             set_defaults(new, self.store.rng)
