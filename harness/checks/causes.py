@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -36,14 +37,24 @@ class Cause:
         return self.name != UNEXPLAINED
 
 
-def cause_of(row: Request, fates: Mapping[str, PodFate], lost: Sequence[Request], time_scale: float) -> Cause:
-    """The first cause that the recorded objects bear out; ``lost`` are all lost rows, to see what fell together."""
-    end_ns = row.end_ns
-    fate = fates.get(row.pod or "")
-    if end_ns is None:
+def causes_of(lost: Sequence[Request], fates: Mapping[str, PodFate], time_scale: float) -> list[Cause]:
+    """For each lost request the first cause that the recorded objects bear out."""
+    own = [_own(row, fates.get(row.pod or ""), time_scale) for row in lost]
+    orphans = sorted(
+        (row.end_ns, row.pod)
+        for row, cause in zip(lost, own, strict=True)
+        if cause is None and row.end_ns is not None and row.pod in fates
+    )
+    return [
+        cause or _gateway(row, orphans) or Cause(UNEXPLAINED, _nothing_seen(row, fates.get(row.pod or "")))
+        for row, cause in zip(lost, own, strict=True)
+    ]
+
+
+def _own(row: Request, fate: PodFate | None, time_scale: float) -> Cause | None:
+    if row.end_ns is None:
         return Cause(UNEXPLAINED, "its end was not recorded")
-    own = _own_cause(fate, end_ns, time_scale) if fate else None
-    return own or _gateway(row, end_ns, fates, lost, time_scale) or Cause(UNEXPLAINED, _nothing_seen(row, fate))
+    return _own_cause(fate, row.end_ns, time_scale) if fate else None
 
 
 def _own_cause(fate: PodFate, end_ns: int, time_scale: float) -> Cause | None:
@@ -94,21 +105,15 @@ def _crashed(fate: PodFate, end_ns: int) -> Cause | None:
     return None
 
 
-def _gateway(
-    row: Request, end_ns: int, fates: Mapping[str, PodFate], lost: Sequence[Request], time_scale: float
-) -> Cause | None:
+def _gateway(row: Request, orphans: Sequence[tuple[int, str]]) -> Cause | None:
     """No pod was named, or streams of several pods fell in the same moment while the pods went on."""
     if row.pod is None:
         return Cause(GATEWAY, "before any pod was named")
-    together = {
-        fate.name
-        for other in lost
-        if other.end_ns is not None
-        and abs(other.end_ns - end_ns) <= _NEAR_NS
-        and (fate := fates.get(other.pod or ""))
-        and _own_cause(fate, other.end_ns, time_scale) is None
-    }
-    if len(together) < 2:
+    end_ns = row.end_ns or 0
+    first = bisect_left(orphans, (end_ns - _NEAR_NS, ""))
+    last = bisect_left(orphans, (end_ns + _NEAR_NS + 1, ""))
+    together = {pod for _, pod in orphans[first:last]}
+    if row.pod not in together or len(together) < 2:
         return None
     return Cause(GATEWAY, f"streams of {len(together)} pods fell in the same moment, and the pods went on")
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.history.lives import Json, Life, going, lives, node_of, terminal, workload_pods
+from harness.checks.units import NS_PER_S
+from harness.history.lives import Json, Life, condition, going, lives, node_of, owner_of, terminal, workload_pods
+from harness.history.scaleup import replica_steps
 from harness.history.tables import FaultStage, ObjectEvent
 
 if TYPE_CHECKING:
@@ -18,6 +20,20 @@ DISRUPTION_TAINTS = frozenset(
     }
 )  # fmt: skip
 """Taints by which somebody announces that a node's pods will be moved."""
+
+
+_SCALED_NS = NS_PER_S
+"""A pod that goes this shortly after or before its owner was seen scaled down went for that reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When the streams of a pod were put at risk, and by what."""
+
+    t_ns: int
+    why: str
+    scale_down: bool = False
+    """By its own controller, not by a disruption."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +59,7 @@ class PodFate:
     ended: ObjectEvent | None
     """First version in which its containers had ended."""
     node: NodeFate | None
+    scaled_away: bool = False
 
     @property
     def name(self) -> str:
@@ -72,23 +89,50 @@ class PodFate:
         ends = [event.t_ns for event in (self.ended, self.life.gone) if event is not None]
         return min(ends, default=None)
 
-    def moments(self) -> list[tuple[int, str]]:
-        """When streams on this pod were put at risk, and by what; only while it lived."""
-        found = [(self.asked.t_ns, "asked to go")] if self.asked else []
-        if self.node is not None:
-            found += [(self.node.noticed_ns, "its node was noticed")] if self.node.noticed_ns is not None else []
-            found += [(self.node.gone_ns, "its node was lost")] if self.node.gone_ns is not None else []
+    def moments(self) -> list[Moment]:
+        """When streams on this pod were put at risk, in order; only while it lived."""
+        found: list[Moment] = []
+        if self.asked is not None:
+            found.append(Moment(self.asked.t_ns, _ASKED[self.scaled_away], self.scaled_away))
+        if self.node is not None and self.node.noticed_ns is not None:
+            found.append(Moment(self.node.noticed_ns, "its node was announced to go"))
+        if self.node is not None and self.node.gone_ns is not None:
+            found.append(Moment(self.node.gone_ns, "its node was lost"))
         until = self.alive_until_ns
-        return sorted((t, why) for t, why in found if t >= self.life.born_ns and (until is None or t <= until))
+        alive = [m for m in found if m.t_ns >= self.life.born_ns and (until is None or m.t_ns <= until)]
+        return sorted(alive, key=lambda moment: moment.t_ns)
+
+
+_ASKED = {False: "asked to go", True: "scaled away"}
 
 
 def pod_fates(history: History) -> dict[str, PodFate]:
     """Every pod of the workload by name."""
-    nodes = node_fates(history)
-    return {
-        pod.name: PodFate(pod, pod.when(going), pod.when(terminal), nodes.get(node_of(pod.last)))
-        for pod in workload_pods(history)
-    }
+    nodes, scaled = node_fates(history), scale_downs(history)
+    fates: dict[str, PodFate] = {}
+    for pod in workload_pods(history):
+        asked = pod.when(going)
+        away = asked is not None and scaled_away(pod, asked, scaled)
+        fates[pod.name] = PodFate(pod, asked, pod.when(terminal), nodes.get(node_of(pod.last)), away)
+    return fates
+
+
+def scale_downs(history: History) -> dict[str, list[int]]:
+    """When each ReplicaSet was scaled down by whoever owns its size: its Deployment where it has one, for a rollout
+    that moves replicas from one set to the next is no scaling down."""
+    deployments = {life.uid: life for life in lives(history.objects, "Deployment")}
+    found: dict[str, list[int]] = {}
+    for life in lives(history.objects, "ReplicaSet"):
+        steps = replica_steps(deployments.get(owner_of(life.last), life))
+        found[life.uid] = [event.t_ns for before, after, event in steps if after < before]
+    return found
+
+
+def scaled_away(pod: Life, event: ObjectEvent, scaled: dict[str, list[int]]) -> bool:
+    """Whether a controller took it because fewer are wanted, so that no disruption did."""
+    if condition(event.object, "DisruptionTarget"):
+        return False
+    return any(abs(t_ns - event.t_ns) <= _SCALED_NS for t_ns in scaled.get(owner_of(pod.last), ()))
 
 
 def node_fates(history: History) -> dict[str, NodeFate]:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from harness.spec.checks import GangSpec
 
 
+_TEARDOWN_NS = NS_PER_S
+"""Whoever deletes a gang deletes its members and its group one after another; that breaks no promise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Partial:
     """A time in which a gang held some, but not enough."""
@@ -103,7 +107,7 @@ def gangs_of(history: History) -> tuple[Gang, ...]:
             continue
         members = tuple(p for p in pods if p.namespace == group.namespace and group_name(p.last) == group.name)
         over = group.when(going) or group.gone
-        end_ns = over.t_ns if over else last_ns
+        end_ns = over.t_ns - _TEARDOWN_NS if over else last_ns
         found.append(
             Gang(
                 group,

@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.checks.causes import Cause, cause_of
+from harness.checks.causes import Cause, causes_of
 from harness.checks.departures import PodFate, pod_fates
 from harness.checks.endings import set_aside
 from harness.checks.rows import Request, rows
 from harness.checks.units import clock_s, count, listed
 from harness.history.lives import lives
-from harness.history.tables import Outcome
+from harness.history.tables import FaultStage, Outcome
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class _Streams:
 
     at_risk: dict[int, tuple[Request, PodFate]]
     """In flight when their pod or node was asked to go, by request."""
+    scaled: int
+    """In flight on a pod that was scaled away, where that puts nothing to the test."""
     lost: list[tuple[Request, Cause]]
     """Unexplained ones first."""
     refused: list[Request]
@@ -42,7 +44,10 @@ class _Streams:
 def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
     """A cut stream is its own proof, whatever cut it and whatever the recorder missed; planned hang-ups stand apart.
 
-    UNKNOWN when no stream was in flight at any notice or deletion, and when a run that ended early leaves only cut
+    Where a fault was injected, it must itself have put streams at risk: pods that the autoscaler takes away later, as
+    it does in any run, exercise nothing then.
+
+    UNKNOWN when no stream was in flight at any such notice or deletion, and when a run that ended early leaves only cut
     streams that nothing in the cluster explains: its own end may have cut them.
     """
     fates = pod_fates(history)
@@ -61,12 +66,14 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
     elif not at_risk:
         status = Status.UNKNOWN
         sentence = "no stream was in flight when a pod or node was asked to go, so draining was not put to the test"
+        sentence += f" ({count(streams.scaled, 'stream')} on pods that were scaled away)" if streams.scaled else ""
     else:
         status, sentence = Status.PASS, _whole_sentence(streams, whole)
     numbers: dict[str, Value] = {
         "streams_lost_max": spec.streams_lost_max,
         "streams_at_risk": len(at_risk),
         "streams_whole": len(whole),
+        "streams_scaled_away": streams.scaled,
         "streams_lost": len(streams.lost),
         "streams_lost_at_risk": len(at_risk) - len(whole),
         "streams_lost_unexplained": sum(1 for _, cause in streams.lost if not cause.explained),
@@ -85,20 +92,24 @@ def _streams(history: History, fates: dict[str, PodFate]) -> _Streams:
     counted = [row for row in table if row.request_id not in aside]
     refused = [row for row in counted if _refused(row)]
     lost = [row for row in counted if row.cut and row.sent_ns is not None and not _refused(row)]
-    causes = [(row, cause_of(row, fates, lost, history.run.time_scale)) for row in lost]
+    causes = list(zip(lost, causes_of(lost, fates, history.run.time_scale), strict=True))
     causes.sort(key=lambda pair: (pair[1].explained, pair[0].end_ns or 0, pair[0].request_id))
+    faulted = any(event.disruptive and event.stage is FaultStage.INJECTED for event in history.faults)
     at_risk: dict[int, tuple[Request, PodFate]] = {}
+    scaled = 0
     for row in counted:
         fate = fates.get(row.pod or "")
-        if fate and any(row.in_flight_at(t) for t, _ in fate.moments()):
+        hit = [moment for moment in fate.moments() if row.in_flight_at(moment.t_ns)] if fate else []
+        if fate and any(not (moment.scale_down and faulted) for moment in hit):
             at_risk[row.request_id] = (row, fate)
+        scaled += bool(hit) and row.request_id not in at_risk
     closed = _terminating_since(history)
     routed = [
         row
         for row in counted
         if row.sent_ns is not None and row.pod in closed and row.sent_ns > closed[row.pod] + _ROUTING_NS
     ]
-    return _Streams(at_risk, causes, refused, routed, len(aside))
+    return _Streams(at_risk, scaled, causes, refused, routed, len(aside))
 
 
 def _refused(row: Request) -> bool:
@@ -181,12 +192,12 @@ def _departures(streams: _Streams) -> list[Evidence]:
     for name in sorted({fate.name for _, fate in streams.at_risk.values()}):
         own = [(row, fate) for row, fate in streams.at_risk.values() if fate.name == name]
         fate = own[0][1]
-        t_ns, why = fate.moments()[0]
+        first = fate.moments()[0]
         cut = sum(1 for row, _ in own if row.request_id in lost)
-        longest = max((clock_s((row.end_ns or t_ns) - t_ns) for row, _ in own), default=0.0)
+        longest = max((clock_s((row.end_ns or first.t_ns) - first.t_ns) for row, _ in own), default=0.0)
         ref = f"objects:{fate.asked.index}" if fate.asked else f"objects:{fate.life.seen[-1].index}"
-        text = f"{name} on {fate.node_name}: {why} with {count(len(own), 'stream')} in flight, {cut} lost"
+        text = f"{name} on {fate.node_name}: {first.why} with {count(len(own), 'stream')} in flight, {cut} lost"
         found.append(
-            Evidence(ref, t_ns, text, {"pod": name, "node": fate.node_name, "longest_clock_s": round(longest, 2)})
+            Evidence(ref, first.t_ns, text, {"pod": name, "node": fate.node_name, "longest_clock_s": round(longest, 2)})
         )
     return found

@@ -74,7 +74,7 @@ def _judge(
     if unsent:
         return Status.FAIL, f"{count(len(unsent), 'request')} of {planned} planned were never sent; {lag}"
     if p99 > limit_ms or most > max(LAG_MS_MAX, limit_ms):
-        return Status.FAIL, f"the load was not offered as planned: {len(late)} of {sent} {lag}"
+        return Status.FAIL, f"the load was not offered as planned: {len(late)} of {sent} sends over the limit; {lag}"
     return Status.PASS, f"{sent} of {planned} planned requests were sent, and {lag}"
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.checks.departures import disrupted
-from harness.checks.units import NS_PER_MS, NS_PER_S, both, count, listed, scenario_s
-from harness.history.lives import Json, Life, condition, going, labels_of, lives, node_of, owner_of, ready, terminal
-from harness.history.scaleup import leaving, replica_steps
+from harness.checks.departures import disrupted, scale_downs, scaled_away
+from harness.checks.units import NS_PER_MS, both, count, listed, scenario_s
+from harness.history.lives import Json, Life, condition, going, labels_of, lives, node_of, ready, terminal
+from harness.history.scaleup import leaving
 from harness.history.tables import ObjectEvent
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
@@ -26,7 +26,6 @@ _INVOLUNTARY = {
 }
 _HELD_NS = 50 * NS_PER_MS
 """A drain that is not held back evicts at once; what stays longer than this while nothing is allowed was refused."""
-_SCALE_NS = NS_PER_S
 _BLINDING = frozenset({"Pod", "PodDisruptionBudget"})
 
 
@@ -114,13 +113,13 @@ def disruptions(history: History, budget: Life) -> list[Disruption]:
         if p.namespace == budget.namespace and covers(budget.last, labels_of(p.last))
     ]
     nodes = {life.name: life for life in lives(history.objects, "Node")}
-    sets = {life.uid: life for life in lives(history.objects, "ReplicaSet")}
+    scaled = scale_downs(history)
     found: list[Disruption] = []
     for pod in pods:
         event = pod.when(going) or pod.gone
         if event is None or _ended_before(pod, event):
             continue
-        how, voluntary = _how(pod, event, nodes, sets)
+        how, voluntary = _how(pod, event, nodes, scaled)
         if not how:
             continue
         before = _version_before(pod, event)
@@ -158,7 +157,7 @@ def _expression(expression: Json, labels: dict[str, str]) -> bool:
             return key not in labels
 
 
-def _how(pod: Life, event: ObjectEvent, nodes: dict[str, Life], sets: dict[str, Life]) -> tuple[str, bool]:
+def _how(pod: Life, event: ObjectEvent, nodes: dict[str, Life], scaled: dict[str, list[int]]) -> tuple[str, bool]:
     """How it was taken, and whether that was voluntary; ("", False) where no budget has a say."""
     target = condition(event.object, "DisruptionTarget")
     reason = str(target.get("reason") or "") if target.get("status") == "True" else ""
@@ -172,14 +171,9 @@ def _how(pod: Life, event: ObjectEvent, nodes: dict[str, Life], sets: dict[str, 
     at = node.at(event.t_ns)
     if at is None:
         return "lost with its node", False
-    if not disrupted(at) or _scaled_away(sets.get(owner_of(pod.last)), event):
+    if not disrupted(at) or scaled_away(pod, event, scaled):
         return "", False
     return PLAIN_DELETE, True
-
-
-def _scaled_away(owner: Life | None, event: ObjectEvent) -> bool:
-    steps = replica_steps(owner) if owner else ()
-    return any(after < before and abs(step.t_ns - event.t_ns) <= _SCALE_NS for before, after, step in steps)
 
 
 def _healthy(pod: Json | None) -> bool:
