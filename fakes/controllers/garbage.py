@@ -121,9 +121,17 @@ class GarbageCollector:
             blocking = [(r, o) for r, o in self._dependents(owner) if _blocks(o, owner)]
             for dependent_of, dependent in blocking:
                 if not is_terminating(dependent):
-                    await self._delete(dependent_of, dependent)
+                    await self._delete_in_foreground(dependent_of, dependent)
             if not blocking:
                 await self._drop_finalizer(resource, owner, FOREGROUND)
+
+    async def _delete_in_foreground(self, resource: Resource, obj: Json) -> None:
+        """What has dependents itself waits for them in turn."""
+        if self._owners.owned_by(uid_of(obj)):
+            finalizers = [*(obj["metadata"].get("finalizers") or []), FOREGROUND]
+            metadata = {"finalizers": finalizers, "resourceVersion": obj["metadata"]["resourceVersion"]}
+            await self._kube.patch(resource, name_of(obj), {"metadata": metadata}, namespace_of(obj) or None)
+        await self._delete(resource, obj)
 
     def _dependents(self, owner: Json) -> list[tuple[Resource, Json]]:
         found = []

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 
-from harness.kube.port import EventType, Gone, Json, Kube, Resource, WatchClosed
+from harness.kube.port import ApiError, EventType, Gone, Json, Kube, Resource, WatchClosed
 
 Change = Callable[[EventType, Json, Json | None], None]
 Key = tuple[str, str]
+
+REFUSED_RETRY_S = 0.5
 
 
 def key_of(obj: Json) -> Key:
@@ -49,6 +51,8 @@ class Informer:
                 version = None
             except ConnectionError:
                 await asyncio.sleep(0.05)
+            except ApiError:
+                await asyncio.sleep(REFUSED_RETRY_S)  # a server in trouble, or a resource that is not served yet
 
     async def _list(self) -> str:
         listed = await self._kube.list(self._resource, self._namespace, label_selector=self._label_selector)

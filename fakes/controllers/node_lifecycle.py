@@ -66,6 +66,7 @@ class NodeLifecycleController:
         self._leases = Informer(kube, LEASE, LEASES)
         self._seen: dict[str, _Seen] = {}
         self._to_taint: dict[str, None] = {}  # nodes that wait for their NoExecute taint, in order
+        self._line_filled = asyncio.Event()
         self._unreported: set[str] = set()  # fell silent, and not all of their pods are marked yet
         self._next_taint_s: dict[str, float] = defaultdict(float)  # by zone
         self._rates: dict[str, float] = {}
@@ -135,6 +136,7 @@ class NodeLifecycleController:
                 await self._write_taints(node, taints)
         elif condition_of(node, "Ready") is not None and not self._all_down:
             self._to_taint.setdefault(name)
+            self._line_filled.set()
 
     async def _note_silence(self, node: Json) -> Json:
         """The node, with Unknown conditions once it was silent for too long."""
@@ -214,12 +216,15 @@ class NodeLifecycleController:
     async def _taint_slowly(self) -> None:
         """NoExecute taints, one node per zone at a time: a wave of them would empty the cluster."""
         while True:
+            await self._line_filled.wait()
             await asyncio.sleep(self._timing.clock_s(NO_EXECUTE_PASS_S))
             for name in list(self._to_taint):
                 try:
                     await self._taint_when_due(name)
                 except (ApiError, ConnectionError):
                     continue  # it stays in line
+            if not self._to_taint:
+                self._line_filled.clear()
 
     async def _taint_when_due(self, name: str) -> None:
         node = self._nodes.objects.get(("", name))

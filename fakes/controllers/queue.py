@@ -8,6 +8,9 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
+SHORTEST_DELAY_S = 0.001
+"""A timer may fire a hair before its time. Whoever then waits for the rest of it would spin without this."""
+
 
 class WorkQueue(Generic[K]):
     """First in, first out. A key that is added while it waits is not added twice; one added while it is being worked
@@ -25,7 +28,7 @@ class WorkQueue(Generic[K]):
     def add_after(self, key: K, delay_s: float) -> None:
         """The earlier of two delays wins. ``delay_s`` is in seconds of the event loop."""
         loop = asyncio.get_running_loop()
-        due = loop.time() + max(0.0, delay_s)
+        due = loop.time() + max(SHORTEST_DELAY_S, delay_s)
         pending = self._delayed.get(key)
         if pending is not None and pending.when() <= due:
             return
