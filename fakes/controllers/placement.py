@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fakes.controllers.objects import controller_of, is_terminal, is_terminating, name_of, node_of, uid_of
-from fakes.controllers.resources import CPU, MEMORY, PODS, amounts, requested
+from fakes.controllers.resources import CPU, MEMORY, PODS, Amounts, amounts, requested
 from harness.kube.port import Json
 
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
@@ -75,11 +75,24 @@ class Cluster:
 
     def choose(self, pod: Json) -> str | dict[str, Refusal]:
         """The name of the best node, or every node's refusal."""
-        refusals = {name: refusal for name, room in self.rooms.items() if (refusal := refuse(pod, room)) is not None}
+        asked = requested(pod)
+        refusals = {n: why for n, room in self.rooms.items() if (why := refuse(pod, asked, room)) is not None}
         fitting = [room for name, room in self.rooms.items() if name not in refusals]
         if not fitting:
             return refusals
-        return min(fitting, key=lambda room: _rank(pod, room)).name
+        return min(fitting, key=lambda room: _rank(pod, asked, room)).name
+
+
+def unknown_constraint(pod: Json) -> str | None:
+    """A hard constraint that these filters do not know. Ignoring it would place the pod where it must not be."""
+    affinity = pod["spec"].get("affinity") or {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        if (affinity.get(kind) or {}).get("requiredDuringSchedulingIgnoredDuringExecution"):
+            return f"affinity.{kind}.requiredDuringSchedulingIgnoredDuringExecution"
+    for spread in pod["spec"].get("topologySpreadConstraints") or []:
+        if spread.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":
+            return "topologySpreadConstraints with whenUnsatisfiable: DoNotSchedule"
+    return None
 
 
 def holds_room(pod: Json) -> bool:
@@ -87,8 +100,10 @@ def holds_room(pod: Json) -> bool:
     return is_terminating(pod) or not is_terminal(pod)
 
 
-def refuse(pod: Json, room: NodeRoom) -> Refusal | None:
+def refuse(pod: Json, asked: Amounts, room: NodeRoom) -> Refusal | None:
     """The first filter that says no, in Kubernetes' order."""
+    if unknown := unknown_constraint(pod):
+        return Refusal((f"node(s) skipped: the embedded scheduler does not know {unknown}",), True)
     node, spec = room.node, pod["spec"]
     tolerations = spec.get("tolerations") or []
     if node.get("spec", {}).get("unschedulable") and not tolerated(
@@ -100,15 +115,15 @@ def refuse(pod: Json, room: NodeRoom) -> Refusal | None:
         return Refusal((UNTOLERATED,), True)
     if not matches_node(spec, node):
         return Refusal((NO_MATCH,), True)
-    return _refuse_resources(pod, room)
+    return _refuse_resources(asked, room)
 
 
-def _refuse_resources(pod: Json, room: NodeRoom) -> Refusal | None:
+def _refuse_resources(asked: Amounts, room: NodeRoom) -> Refusal | None:
     reasons: list[str] = []
     final = False
     if PODS in room.total and room.used[PODS] + 1 > room.total[PODS]:
         reasons.append(TOO_MANY_PODS)
-    for resource, amount in sorted(requested(pod).items()):
+    for resource, amount in sorted(asked.items()):
         total = room.total.get(resource, 0)
         if amount > 0 and room.used[resource] + amount > total:
             reasons.append(f"Insufficient {resource}")
@@ -169,12 +184,11 @@ def _matches(expression: Json, labels: Mapping[str, str]) -> bool:
     return False
 
 
-def _rank(pod: Json, room: NodeRoom) -> tuple[float, int, str]:
+def _rank(pod: Json, asked: Amounts, room: NodeRoom) -> tuple[float, int, str]:
     """Smallest wins: the fullest resource mix loses, then many siblings lose, then the name decides."""
-    asked = UNASKED | requested(pod)
     shares = [
         min(1.0, (room.weight[resource] + amount) / room.total[resource])
-        for resource, amount in asked.items()
+        for resource, amount in {**UNASKED, **asked}.items()
         if room.total.get(resource)
     ]
     fullness = sum(shares) / len(shares) if shares else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from fakes.controllers.quantity import parse_quantity
 from harness.kube.port import Json
@@ -17,6 +18,7 @@ def amounts(quantities: Mapping[str, str | int] | None) -> dict[str, int]:
     return {name: _amount(name, value) for name, value in (quantities or {}).items()}
 
 
+@lru_cache(maxsize=1024)  # the same few quantities are read over and over
 def _amount(name: str, value: str | int) -> int:
     return math.ceil(parse_quantity(value) * (1000 if name == CPU else 1))
 

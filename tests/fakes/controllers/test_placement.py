@@ -82,6 +82,19 @@ def test_refusals_are_worded_as_the_real_scheduler_does():
     assert explain({}) == "no nodes available to schedule pods"
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "k"}]}}},
+        {"topologySpreadConstraints": [{"topologyKey": "k", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]},
+    ],
+)
+def test_a_constraint_that_is_not_known_is_never_ignored(spec):
+    refusals = Cluster([node("n1")], []).choose(pod(spec=spec))
+    assert not isinstance(refusals, str)
+    assert "the embedded scheduler does not know" in explain(refusals)
+
+
 def test_a_cordoned_node_takes_nothing():
     cordoned = node("n1")
     cordoned["spec"]["unschedulable"] = True
