@@ -76,7 +76,7 @@ class Cluster:
     def choose(self, pod: Json) -> str | dict[str, Refusal]:
         """The name of the best node, or every node's refusal."""
         asked = requested(pod)
-        refusals = {n: why for n, room in self.rooms.items() if (why := refuse(pod, asked, room)) is not None}
+        refusals = {n: why for n, room in self.rooms.items() if (why := _refuse(pod, asked, room)) is not None}
         fitting = [room for name, room in self.rooms.items() if name not in refusals]
         if not fitting:
             return refusals
@@ -100,8 +100,12 @@ def holds_room(pod: Json) -> bool:
     return is_terminating(pod) or not is_terminal(pod)
 
 
-def refuse(pod: Json, asked: Amounts, room: NodeRoom) -> Refusal | None:
+def refuse(pod: Json, room: NodeRoom) -> Refusal | None:
     """The first filter that says no, in Kubernetes' order."""
+    return _refuse(pod, requested(pod), room)
+
+
+def _refuse(pod: Json, asked: Amounts, room: NodeRoom) -> Refusal | None:
     if unknown := unknown_constraint(pod):
         return Refusal((f"node(s) skipped: the embedded scheduler does not know {unknown}",), True)
     node, spec = room.node, pod["spec"]
