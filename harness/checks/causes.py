@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from harness.checks.departures import PodFate, exit_code, restarted
 from harness.checks.rows import Request
 from harness.checks.units import NS_PER_S, scenario_s
-from harness.history.tables import ObjectEvent
+from harness.history.tables import ObjectEvent, Outcome
 
 UNEXPLAINED = "unexplained"
 SIGTERM = "aborted on SIGTERM"
@@ -41,9 +41,9 @@ def causes_of(lost: Sequence[Request], fates: Mapping[str, PodFate], time_scale:
     """For each lost request the first cause that the recorded objects bear out."""
     own = [_own(row, fates.get(row.pod or ""), time_scale) for row in lost]
     orphans = sorted(
-        (row.end_ns, row.pod)
+        (fell_ns, row.pod)
         for row, cause in zip(lost, own, strict=True)
-        if cause is None and row.end_ns is not None and row.pod in fates
+        if cause is None and row.pod in fates and row.pod and (fell_ns := _fell_ns(row)) is not None
     )
     return [
         cause or _gateway(row, orphans) or Cause(UNEXPLAINED, _nothing_seen(row, fates.get(row.pod or "")))
@@ -52,9 +52,17 @@ def causes_of(lost: Sequence[Request], fates: Mapping[str, PodFate], time_scale:
 
 
 def _own(row: Request, fate: PodFate | None, time_scale: float) -> Cause | None:
-    if row.end_ns is None:
+    fell_ns = _fell_ns(row)
+    if fell_ns is None:
         return Cause(UNEXPLAINED, "its end was not recorded")
-    return _own_cause(fate, row.end_ns, time_scale) if fate else None
+    return _own_cause(fate, fell_ns, time_scale) if fate else None
+
+
+def _fell_ns(row: Request) -> int | None:
+    """When it was cut. Of one that fell silent, the client's patience ended later: what counts is its last token."""
+    if row.outcome in (Outcome.STALLED, Outcome.DEADLINE) and row.last_token_ns is not None:
+        return row.last_token_ns
+    return row.end_ns
 
 
 def _own_cause(fate: PodFate, end_ns: int, time_scale: float) -> Cause | None:
@@ -109,7 +117,7 @@ def _gateway(row: Request, orphans: Sequence[tuple[int, str]]) -> Cause | None:
     """No pod was named, or streams of several pods fell in the same moment while the pods went on."""
     if row.pod is None:
         return Cause(GATEWAY, "before any pod was named")
-    end_ns = row.end_ns or 0
+    end_ns = _fell_ns(row) or 0
     first = bisect_left(orphans, (end_ns - _NEAR_NS, ""))
     last = bisect_left(orphans, (end_ns + _NEAR_NS + 1, ""))
     together = {pod for _, pod in orphans[first:last]}

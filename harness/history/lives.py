@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from harness.faults.pick import parse_selector
 from harness.history.tables import ObjectEvent, ObjectEventType
 
 if TYPE_CHECKING:
@@ -124,24 +125,14 @@ def owner_of(obj: Json) -> str:
     return next((str(o.get("uid", "")) for o in owners if o.get("controller")), "")
 
 
-def selects(selector: str, labels: dict[str, str]) -> bool:
-    """Equality terms of a label selector: ``a=b,c!=d,e``."""
-    for term in filter(None, (part.strip() for part in selector.split(","))):
-        key, sign, value = (p.strip() for p in term.replace("==", "=").partition("!=" if "!=" in term else "="))
-        holds = labels.get(key) != value if sign == "!=" else labels.get(key) == value if sign else key in labels
-        if not holds:
-            return False
-    return True
-
-
 def workload_pods(history: History) -> tuple[Life, ...]:
     """Pods of the workload under test, by first sight."""
     workload = history.run.workload
-    namespace, selector = workload.get("namespace", ""), workload.get("selector", "")
+    namespace, selector = workload.get("namespace", ""), parse_selector(workload.get("selector", ""))
     return tuple(
         pod
         for pod in lives(history.objects, "Pod")
-        if pod.namespace == namespace and selects(selector, labels_of(pod.last))
+        if pod.namespace == namespace and selector.matches(labels_of(pod.last))
     )
 
 

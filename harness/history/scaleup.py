@@ -249,7 +249,7 @@ class _Dating:
         ):
             known = event if event or mark != "T3" or life is None else life.seen[0]
             if known is not None and known.t_ns <= refused.t_ns:
-                marks[mark] = Stage(None, f"{name} was {what} already; a GPU came free on it", needed=False)
+                marks[mark] = Stage(None, f"{name} was {what} already when the pod found no room", needed=False)
             elif event is None and mark == "T3" and life is not None:
                 marks[mark] = Stage(None, f"{name} came without a NodeClaim", needed=False)
             elif event is None and mark == "T5" and node:

@@ -69,6 +69,7 @@ SCRIPT = """
   if (place.clientWidth < 560) {
     figure.layout.margin = {l: 38, r: 6, t: 52, b: 56};
     figure.layout.font.size = 10;
+    figure.layout.xaxis.title.font.size = 10;
     figure.layout.annotations.forEach(function (a) { a.font.size = 10; });
   }
   Plotly.newPlot(place, figure.data, figure.layout,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from harness.checks.rows import Request, rows
@@ -24,7 +25,7 @@ Figure = dict[str, Any]
 BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE, GREY = (
     "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#6B7280",
 )  # fmt: skip
-_BANDS = (VERMILION, PURPLE, ORANGE, SKY)
+_BANDS = (VERMILION, ORANGE, SKY, GREEN)
 _OVER = frozenset({FaultStage.ENDED, FaultStage.HEALED, FaultStage.FAILED})
 
 _PANELS = (
@@ -201,7 +202,9 @@ def _layout(history: History, table: Sequence[Request], limits: dict[str, float]
         "font": {"family": "system-ui, sans-serif", "size": 12},
         "xaxis": {
             "range": [0, end], "anchor": "y5", "showgrid": True, "gridcolor": "#E5E7EB", "zeroline": False,
-            "title": {"text": f"scenario seconds since the load began ({scale:g} to a clock second)", "standoff": 8},
+            "title": {
+                "text": f"scenario seconds since the load began ({scale:g} = 1 s of clock)", "font": {"size": 12},
+            },
             "showspikes": True, "spikemode": "across", "spikethickness": 1, "spikecolor": GREY, "spikedash": "dot",
         },
     }  # fmt: skip
@@ -268,10 +271,15 @@ def fault_spans(history: History) -> list[tuple[str, int, int | None, bool]]:
     return [(fault_id, *span) for fault_id, span in spans.items()]
 
 
+def _colours(history: History) -> list[str]:
+    """A colour of its own for each disruptive fault; arrivals by plan and the like share one."""
+    bands = cycle(_BANDS)
+    return [next(bands) if disruptive else PURPLE for *_, disruptive in fault_spans(history)]
+
+
 def _fault_shapes(history: History, end: float) -> list[Json]:
     shapes: list[Json] = []
-    for number, (_, start, over, disruptive) in enumerate(fault_spans(history)):
-        colour = _BANDS[number % len(_BANDS)]
+    for (_, start, over, disruptive), colour in zip(fault_spans(history), _colours(history), strict=True):
         x0 = seconds(history, start)
         x1 = (end if over is None else seconds(history, over)) if disruptive else x0
         shapes.append(
@@ -286,13 +294,14 @@ def _fault_shapes(history: History, end: float) -> list[Json]:
 
 def _fault_names(history: History, end: float) -> list[Json]:
     names: list[Json] = []
-    for number, (fault_id, start, _, _) in enumerate(fault_spans(history)):
+    spans = fault_spans(history)
+    for number, ((fault_id, start, _, _), colour) in enumerate(zip(spans, _colours(history), strict=True)):
         x = seconds(history, start)
         names.append(
             {
                 "text": fault_id, "xref": "x", "x": x, "xanchor": "right" if x > end * 0.6 else "left", "yref": "paper",
                 "y": 1.0, "yanchor": "bottom", "yshift": 4 + 13 * (number % 2), "showarrow": False,
-                "font": {"size": 11, "color": _BANDS[number % len(_BANDS)]},
+                "font": {"size": 11, "color": colour},
             }
         )  # fmt: skip
     return names
