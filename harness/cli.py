@@ -15,17 +15,18 @@ from typing import NoReturn
 from harness.errors import ExitCode, HarnessError
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM before a run has installed handlers of its own."""
+class Interrupted(BaseException):
+    """SIGINT or SIGTERM while no run has handlers of its own. (Typer turns a KeyboardInterrupt into an exit code.)"""
 
 
-def _terminate(number: int, frame: FrameType | None) -> NoReturn:
-    raise Terminated
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    raise Interrupted
 
 
 def main() -> NoReturn:
     """Runs the command line and exits. Never a traceback but for a defect of ours, which exits 70."""
-    signal.signal(signal.SIGTERM, _terminate)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     sys.exit(int(_main(sys.argv[1:])))
 
 
@@ -37,7 +38,7 @@ def _main(args: list[str]) -> ExitCode:
     except HarnessError as error:
         _complain(str(error))
         return error.exit_code
-    except KeyboardInterrupt:
+    except Interrupted:
         _complain("interrupted before anything was judged: the answer is unknown")
         return ExitCode.UNKNOWN
     except BrokenPipeError:

@@ -163,6 +163,4 @@ def run_command_line(args: list[str]) -> ExitCode:
         context = getattr(error, "ctx", None)
         usage = context.get_usage() if context else "see gpu-harness --help"
         raise BadInput(error.format_message(), hint=usage) from error  # type: ignore[attr-defined]  # see above
-    except typer.Abort as error:
-        raise KeyboardInterrupt from error
     return ExitCode(result) if isinstance(result, int) else ExitCode.PASS

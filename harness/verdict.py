@@ -44,7 +44,7 @@ class Evidence:
 class Finding:
     """What one check says. ``exercised`` counts how often its promise was put to the test; 0 is never a pass.
 
-    ``status`` is the check's own answer; ``judged`` what the merge rule made of it, and ``because`` says why they differ.
+    ``status`` is the check's own answer; ``judged`` what the merge rule made of it, ``because`` why they differ.
     """
 
     check: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -46,19 +45,16 @@ def run_experiment(prepared: Prepared, *, reports: Path, plain: bool, args: Sequ
 
 
 async def _supervise_and_judge(supervisor: Supervisor, run_dir: RunDir, view: View) -> tuple[Progress, Verdict]:
-    async with stop_on_signals(supervisor):
-        progress = await supervisor.run()
-        view.say("judging what was recorded")
+    stop_on_signals(supervisor)
+    progress = await supervisor.run()
+    view.say("judging what was recorded")
+    verdict = await asyncio.to_thread(_judge_and_report, run_dir)
+    if supervisor.stop_asked and progress.ended == "completed":
+        # Asked to stop while we judged: the promise is that an interrupted run is never a pass.
+        progress.ended, progress.ended_detail = "interrupted", supervisor.stop_reason
+        info = replace(RunInfo.read(run_dir.history), ended="interrupted", ended_detail=progress.ended_detail)
+        info.write(run_dir.history)
         verdict = await asyncio.to_thread(_judge_and_report, run_dir)
-        if supervisor.stop_asked and progress.ended == "completed":
-            # Asked to stop while we judged: the promise is that an interrupted run is never a pass.
-            progress.ended, progress.ended_detail = "interrupted", supervisor.stop_reason
-            info = replace(RunInfo.read(run_dir.history), ended="interrupted", ended_detail=progress.ended_detail)
-            info.write(run_dir.history)
-            verdict = await asyncio.to_thread(_judge_and_report, run_dir)
-    # From here on there is nothing left to stop; a late signal must not spoil the exit code.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
     return progress, verdict
 
 

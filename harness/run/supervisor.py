@@ -11,10 +11,11 @@ import contextlib
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import TypeVar
 
 from harness.clock import NS_PER_S, START_NS_ENV, RunClock, monotonic_ns
@@ -409,14 +410,14 @@ def _last_lines(target: Target) -> list[str]:
         return []
 
 
-@contextlib.asynccontextmanager
-async def stop_on_signals(supervisor: Supervisor) -> AsyncIterator[None]:
-    """SIGINT and SIGTERM ask the run to stop; as often as they come, they ask the same."""
+def stop_on_signals(supervisor: Supervisor) -> None:
+    """SIGINT and SIGTERM ask the run to stop; as often as they come, they ask the same. Lasts until the process ends:
+    the loop's own handlers would leave a moment, when they are removed, in which a signal kills."""
     loop = asyncio.get_running_loop()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(supervisor.ask_to_stop, signal.Signals(number))
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, supervisor.ask_to_stop, number)
-    try:
-        yield
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
+        signal.signal(number, ask)

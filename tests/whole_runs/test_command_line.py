@@ -120,7 +120,10 @@ def test_a_folder_that_is_no_run_is_bad_input(name: str, tmp_path: Path) -> None
 def test_a_target_that_cannot_come_up_is_a_harness_error(args: tuple[str, ...], tmp_path: Path) -> None:
     """The environment ends the cluster's process as soon as it starts."""
     (tmp_path / "sitecustomize.py").write_text(
-        "import os, sys\nif 'fakes.world' in sys.orig_argv:\n    os.write(2, b'no room for a cluster')\n    os._exit(3)\n"
+        "import os, sys\n"
+        "if 'fakes.world' in sys.orig_argv:\n"
+        "    os.write(2, b'no room for a cluster')\n"
+        "    os._exit(3)\n"
     )
     env = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     ended = finish(start(*args, cwd=tmp_path, env=env), tmp_path / "reports")
