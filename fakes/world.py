@@ -89,13 +89,13 @@ class World:
         kube, wall, timing, bugs = self._kube, self.wall, self.timing, self._bugs
         manager = "kube-controller-manager"
         return [
-            DeploymentController(kube(manager), wall, self._rng("deployment")).run(),
-            ReplicaSetController(kube(manager), wall, self._rng("replicaset")).run(),
+            DeploymentController(kube(manager), wall, self._rng("deployment"), timing).run(),
+            ReplicaSetController(kube(manager), wall, self._rng("replicaset"), timing).run(),
             HpaController(kube(manager), wall, timing, self.metrics, bugs).run(),
             EndpointSliceController(kube(manager), wall).run(),
             DisruptionController(kube(manager), wall).run(),
             NodeLifecycleController(kube(manager), wall, timing).run(),
-            GarbageCollector(kube(manager)).run(),
+            GarbageCollector(kube(manager), wall, timing).run(),
             Scheduler(kube("kube-scheduler"), wall, timing, bugs).run(),
             Provisioner(kube("karpenter"), wall, timing, self.cloud, self._rng("provisioner")).run(),
             NodeClaimLifecycle(kube("karpenter"), wall, timing, self.cloud).run(),
