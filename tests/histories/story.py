@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from bodies import UNSCHEDULABLE, node_body, pod_body, running, serving
 
 from harness.history.phases import compute_phases, phase_of
 from harness.history.reader import History, empty_samples
@@ -90,10 +91,10 @@ class Story:
     def node(self, name: str, at_s: float = -5, usable_s: float | None = None, gpus: int = 4) -> None:
         """Registered at ``at_s``, Ready a little later, its GPUs allocatable from ``usable_s`` on."""
         ready = at_s < 0
-        self.put(at_s, "Node", name, _node(ready, gpus if ready else 0), namespace=None)
+        self.put(at_s, "Node", name, node_body(ready, gpus if ready else 0), namespace=None)
         if usable_s is not None:
-            self.change((at_s + usable_s) / 2, "Node", name, lambda n: n.update(_node(True, 0, n["metadata"])))
-            self.change(usable_s, "Node", name, lambda n: n.update(_node(True, gpus, n["metadata"])))
+            self.change((at_s + usable_s) / 2, "Node", name, lambda n: n.update(node_body(True, 0, n["metadata"])))
+            self.change(usable_s, "Node", name, lambda n: n.update(node_body(True, gpus, n["metadata"])))
 
     def claim(self, name: str, at_s: float, launched_s: float | None = None) -> None:
         self.put(at_s, "NodeClaim", name, {"status": {"nodeName": name}}, namespace=None)
@@ -144,15 +145,15 @@ class Story:
     ) -> None:
         """A pod of a ReplicaSet. One that was there before second 0 is Ready; a later one goes through its stages."""
         self._nodes[name] = node
-        pod = _pod(app, group, grace_s, pre_stop_s)
+        pod = pod_body(app, group, grace_s, pre_stop_s)
         if at_s < 0:
             pod["spec"]["nodeName"] = node
-            pod["status"] = _serving()
+            pod["status"] = serving()
         self.put(at_s, "Pod", name, pod)
         if at_s < 0 and app == "llm":
             self._route(at_s, name, ready=True)
         if refused_s is not None:
-            self.change(refused_s, "Pod", name, lambda p: p["status"].update(conditions=[dict(_UNSCHEDULABLE)]))
+            self.change(refused_s, "Pod", name, lambda p: p["status"].update(conditions=[dict(UNSCHEDULABLE)]))
         if node and at_s >= 0:
             scheduled = [{"type": "PodScheduled", "status": "True"}]
             when = bound_s if bound_s is not None else (refused_s or at_s) + 0.1
@@ -160,14 +161,14 @@ class Story:
                 when, "Pod", name, lambda p: (p["spec"].update(nodeName=node), p["status"].update(conditions=scheduled))
             )
         if running_s is not None:
-            self.change(running_s, "Pod", name, lambda p: p["status"].update(_running()))
+            self.change(running_s, "Pod", name, lambda p: p["status"].update(running()))
         if ready_s is not None:
-            self.change(ready_s, "Pod", name, lambda p: p["status"].update(_serving()))
+            self.change(ready_s, "Pod", name, lambda p: p["status"].update(serving()))
             if app == "llm":
                 self._route(ready_s + 0.1, name, ready=True)
 
     def unready(self, at_s: float, pod: str) -> None:
-        self.change(at_s, "Pod", pod, lambda p: p["status"].update(_running()))
+        self.change(at_s, "Pod", pod, lambda p: p["status"].update(running()))
         self._route(at_s, pod, ready=False)
 
     def evict(self, at_s: float, pod: str, reason: str | None = "EvictionByEvictionAPI") -> None:
@@ -199,7 +200,7 @@ class Story:
         """Its container ends and is started again."""
         last = {"terminated": {"exitCode": exit_code}}
         status = [{"name": "vllm", "state": {"running": {}}, "lastState": last, "restartCount": 1}]
-        self.change(at_s, "Pod", pod, lambda p: p["status"].update(_running(), containerStatuses=status))
+        self.change(at_s, "Pod", pod, lambda p: p["status"].update(running(), containerStatuses=status))
 
     def _route(self, at_s: float, pod: str, *, ready: bool, terminating: bool = False) -> None:
         conditions = {"ready": ready, "serving": ready or terminating, "terminating": terminating}
@@ -374,51 +375,3 @@ def write_run(history: History, run_dir: Path) -> Path:
         history.requests.to_parquet(run_dir / "history" / REQUESTS_FILE, index=False)
         writer.write_run_info(history.run)
     return run_dir
-
-
-_UNSCHEDULABLE = {
-    "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
-    "message": "0/2 nodes are available: 2 Insufficient nvidia.com/gpu.",
-}  # fmt: skip
-
-
-def _node(ready: bool, gpus: int, metadata: Json | None = None) -> Json:
-    taints = [] if ready else [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
-    allocatable = {"nvidia.com/gpu": str(gpus)} if gpus else {}
-    return {
-        "metadata": metadata or {},
-        "spec": {"taints": taints},
-        "status": {
-            "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
-            "allocatable": allocatable,
-        },
-    }
-
-
-def _pod(app: str, group: str | None, grace_s: int, pre_stop_s: int) -> Json:
-    owner = {"uid": "uid-replicaset-llm-1" if app == "llm" else f"uid-{app}", "controller": True, "kind": "ReplicaSet"}
-    container = {
-        "name": "vllm",
-        "resources": {"limits": {"nvidia.com/gpu": "1"}},
-        "lifecycle": {"preStop": {"sleep": {"seconds": pre_stop_s}}},
-    }
-    spec: Json = {"containers": [container], "terminationGracePeriodSeconds": grace_s}
-    if group:
-        spec["schedulingGroup"] = {"podGroupName": group}
-    return {
-        "metadata": {"labels": {"app": app}, "ownerReferences": [owner]},
-        "spec": spec,
-        "status": {"phase": "Pending"},
-    }
-
-
-def _running() -> Json:
-    state = [{"name": "vllm", "state": {"running": {}}, "restartCount": 0}]
-    conditions = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}]
-    return {"phase": "Running", "containerStatuses": state, "conditions": conditions}
-
-
-def _serving() -> Json:
-    status = _running()
-    status["conditions"] = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "True"}]
-    return status
