@@ -157,6 +157,9 @@ class Supervisor:
                 await self._await_ready()
                 self._go(writer)
                 await self._watch(recorder)
+            except Stopped as stopped:  # dated now: what happens from here on is our own stopping
+                writer.mark(self._clock.now_ns(), stopped.ended, detail=stopped.detail)
+                raise
             finally:
                 await self._stop_children()
                 await self._heal(connection)

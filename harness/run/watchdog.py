@@ -36,6 +36,7 @@ class Watchdog:
 
     def _watch(self) -> None:
         last = self._clock.now_ns()
+        self._on_stall(last, 0.0)  # shows that somebody watched
         while not self._stop.is_set():
             time.sleep(TICK_S)
             now = self._clock.now_ns()
