@@ -7,7 +7,7 @@ READY  := $(VENV)/.installed
 UV_VERSION := 0.13.9
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format lock clean
+.PHONY: help setup demo test repeat check format lock clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -27,6 +27,9 @@ demo: $(READY)  ## a burst of tokens, a spot interruption in the middle of it, a
 
 test: $(READY)  ## all tests
 	@$(BIN)/python -m pytest
+
+repeat: $(READY)  ## every shipped experiment over ten seeds (about 35 minutes)
+	@$(BIN)/python tests/whole_runs/repeat.py --reports reports/repeat
 
 check: $(READY)  ## typing and lint
 	@$(BIN)/ruff check .
