@@ -19,6 +19,8 @@ class Probe:
     path: str | None
     """None where the spec asks for what is not emulated (exec, grpc): such a probe always fails, and says so."""
     url: str
+    tcp: bool
+    """Content with a connection, whatever would be answered on it."""
     initial_delay_s: float
     period_s: float
     timeout_s: float
@@ -37,6 +39,7 @@ def read_probe(kind: str, container: Json, pod_ip: str, timing: Timing) -> Probe
         kind=kind,
         path=path,
         url=f"http://{pod_ip}:{_port(where.get('port', 0), container)}{path or ''}",
+        tcp="httpGet" not in raw,
         initial_delay_s=timing.clock_s(raw.get("initialDelaySeconds") or 0),
         period_s=timing.clock_s(raw.get("periodSeconds") or default_s),
         timeout_s=float(raw.get("timeoutSeconds") or 1),
@@ -59,8 +62,9 @@ async def try_once(probe: Probe, container: Container) -> str | None:
         )
     if status is None:
         address = probe.url.removeprefix("http://").partition("/")[0]
-        return f'{probe.kind} probe failed: Get "{probe.url}": dial tcp {address}: connect: connection refused'
-    if 200 <= status < 400:
+        asked = "" if probe.tcp else f'Get "{probe.url}": '
+        return f"{probe.kind} probe failed: {asked}dial tcp {address}: connect: connection refused"
+    if probe.tcp or 200 <= status < 400:
         return None
     return f"{probe.kind} probe failed: HTTP probe failed with statuscode: {status}"
 
