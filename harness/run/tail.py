@@ -44,6 +44,7 @@ class LoadTail:
     def __init__(self, path: Path) -> None:
         self._tail = LineTail(path)
         self._sent_ns: deque[int] = deque()
+        self._served_ns: deque[int] = deque()
         self._ended: deque[tuple[int, float | None]] = deque()
         self.ready = False
         self.finished = False
@@ -66,7 +67,8 @@ class LoadTail:
         return self._rate(self._sent_ns, now_ns)
 
     def served_per_s(self, now_ns: int) -> float:
-        return self._rate(deque(t for t, _ in self._ended), now_ns)
+        """Whole answers only."""
+        return self._rate(self._served_ns, now_ns)
 
     def ttft_ms(self, now_ns: int) -> float | None:
         """Median of the requests that ended lately, None when none did."""
@@ -75,9 +77,12 @@ class LoadTail:
         return median(lately) if lately else None
 
     def _end(self, record: dict[str, Any]) -> None:
-        self.ended += 1
-        self.not_ok += record.get("outcome") != "ok"
         first, intended, end = record.get("first_token_ns"), record.get("intended_ns"), record.get("end_ns")
+        self.ended += 1
+        if record.get("outcome") == "ok":
+            self._served_ns.append(int(end or 0))
+        else:
+            self.not_ok += 1
         ttft = (first - intended) / NS_PER_MS if first is not None and intended is not None else None
         self._ended.append((int(end or 0), ttft))
         while len(self._ended) > 2000:
