@@ -11,7 +11,6 @@ from fakes.kube.pods import bind, evict
 from fakes.kube.scale import patch_scale, scale_of, update_scale
 from fakes.kube.status import bad_request
 from fakes.kube.store import Store
-from harness.kube import port
 from harness.kube.port import Json, ObjectList, Patch, PatchType, Resource, WatchEvent
 
 
@@ -114,8 +113,3 @@ class LocalKube:
         await asyncio.sleep(0)
         body = {"metadata": {"name": name}, "target": {"apiVersion": "v1", "kind": "Node", "name": node}}
         bind(self._api, namespace, name, body, self._write)
-
-
-def _conforms(local: LocalKube) -> port.Kube:
-    """Lets the type checker prove that this is the port."""
-    return local

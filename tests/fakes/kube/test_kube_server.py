@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from fakes.kube import LocalKube, Store, make_app
+from fakes.kube import Store, make_app
 from harness.kube import port
 from harness.kube.port import Json
 
@@ -340,4 +340,3 @@ async def test_aggregated_apis(store: Store) -> None:
         status, _ = await fetch(http, "DELETE", f"{base}/namespaces/default/pods/p/q")
         assert status == 405
     await runner.cleanup()
-    assert isinstance(LocalKube(store, "t"), LocalKube)

@@ -9,7 +9,7 @@ import pytest
 
 from fakes.kube import LocalKube, Store
 from harness.kube import port
-from harness.kube.port import EventType, Json, WatchEvent
+from harness.kube.port import Json, WatchEvent
 
 pytestmark = pytest.mark.looptime
 
@@ -134,4 +134,3 @@ async def test_a_fresh_cluster(kube: LocalKube) -> None:
     namespaces = (await kube.list(port.NAMESPACE)).items
     assert {n["metadata"]["name"] for n in namespaces} >= {"default", "kube-system", "kube-node-lease"}
     assert all(n["status"]["phase"] == "Active" for n in namespaces)
-    assert EventType("ADDED") is EventType.ADDED
