@@ -11,6 +11,7 @@ import contextlib
 import json
 import signal
 import sys
+import traceback
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -134,9 +135,8 @@ class Supervisor:
             self._ended(stopped.ended, stopped.detail, stopped.lines)
         except HarnessError as error:
             self._ended("interrupted" if self._stop.is_set() else "error", self._stop_reason or str(error))
-        except Exception as error:  # a defect of ours must still end in a healed cluster and a kept history
-            self._ended("error", f"a defect of the harness: {type(error).__name__}: {error}")
-            raise
+        except Exception as error:
+            await self._unforeseen(error)
         finally:
             await self._target.down()
             watchdog.stop()
@@ -340,6 +340,16 @@ class Supervisor:
         self._progress.undo_left = (*report.left, *report.errors)
         for left in self._progress.undo_left:
             self._view.say(f"HEAL FAILED: {left}")
+
+    async def _unforeseen(self, error: Exception) -> None:
+        """A cluster that died under a call of ours, or else a defect: it, too, must end in a kept history."""
+        await asyncio.sleep(TICK_S)  # the news of a process's end may come after that of its connections
+        if (why := self._target.died()) is not None:
+            self._ended("child_died", why, _last_lines(self._target))
+            return
+        log = self._dir.log("supervisor")
+        log.write_text("".join(traceback.format_exception(error)))
+        self._ended("error", f"a defect of the harness: {type(error).__name__}: {error} (see {log})")
 
     def _ended(self, ended: str, detail: str, lines: list[str] | None = None) -> None:
         self._progress.ended, self._progress.ended_detail = ended, detail

@@ -1,8 +1,8 @@
 """Runs the shipped experiments over many seeds and says what came of each: the proof that verdicts are steady.
 
-``python tests/whole_runs/repeat.py [--seeds 10] [--reports DIR] [EXPERIMENT…]`` prints a line per run and a table at the
-end, and exits 1 when a run ended otherwise than it must. A run whose only trouble is a stall of the machine is repeated
-once with the same seed, and both are printed.
+``python tests/whole_runs/repeat.py [--seeds 10] [--reports DIR] [EXPERIMENT…]`` prints a line per run and a table at
+the end, and exits 1 when a run ended otherwise than it must. A run whose only trouble is a stall of the machine is
+repeated once with the same seed, and both are printed.
 """
 
 from __future__ import annotations
