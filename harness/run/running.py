@@ -13,9 +13,10 @@ from harness.errors import ExitCode
 from harness.history.run_info import RunInfo
 from harness.run.judging import judge_run, print_verdict, report_run
 from harness.run.preparing import Prepared
+from harness.run.progress import Progress
 from harness.run.provenance import repeat_command
 from harness.run.rundir import RunDir, create, keep_spec
-from harness.run.supervisor import Progress, Supervisor, stop_on_signals
+from harness.run.supervisor import Supervisor, stop_on_signals
 from harness.run.view import View, make_view
 from harness.targets.embedded import EmbeddedTarget
 from harness.verdict import Verdict

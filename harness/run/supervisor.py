@@ -13,7 +13,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Awaitable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -24,15 +23,14 @@ from harness.errors import HarnessError
 from harness.faults.heal import heal_all
 from harness.history.phases import compute_phases
 from harness.history.reader import read_faults
-from harness.history.run_info import RunInfo
-from harness.history.tables import FaultStage
 from harness.history.writer import HistoryWriter
 from harness.kube.http import HttpKube
 from harness.plan.plan import Plan
 from harness.run import load
 from harness.run.chaos.command import chaos_command, read_journal
 from harness.run.children import LAST_LINES, Child, spawn
-from harness.run.provenance import commit, versions
+from harness.run.ending import write_ending
+from harness.run.progress import Progress, Stopped
 from harness.run.record.recorder import Recorder
 from harness.run.rundir import RunDir
 from harness.run.tail import LineTail, LoadTail
@@ -51,29 +49,6 @@ TICK_S = 0.2
 
 
 T = TypeVar("T")
-
-
-class Stopped(Exception):
-    """The run was asked to stop, or cannot go on. ``ended`` is a RunInfo ending."""
-
-    def __init__(self, ended: str, detail: str, lines: list[str] | None = None) -> None:
-        super().__init__(detail)
-        self.ended = ended
-        self.detail = detail
-        self.lines = lines or []
-
-
-@dataclass(slots=True)
-class Progress:
-    """What the end of a run needs to know of its course."""
-
-    load_start_ns: int = 0
-    load_end_ns: int = 0
-    ended: str = "completed"
-    ended_detail: str = ""
-    undo_planned: int = 0
-    undo_left: tuple[str, ...] = ()
-    lines: list[str] = field(default_factory=list)
 
 
 class Supervisor:
@@ -356,48 +331,18 @@ class Supervisor:
         self._progress.lines = lines or []
 
     def _finish(self, writer: HistoryWriter) -> None:
-        """Requests and run.json are written here, so a run that was cut short has them too."""
-        progress = self._progress
-        faults = read_faults(self._dir.history)
-        phases = compute_phases(
-            progress.load_start_ns,
-            max(progress.load_end_ns, progress.load_start_ns),
-            self._settings.phases.warm_up_s,
-            self._settings.time_scale,
-            faults,
-        )
-        records = writer.write_load(
-            self._plan.schedule, self._dir.records, phases, load_start_ns=progress.load_start_ns or None
-        )
-        writer.close()
-        head, dirty = commit()
-        RunInfo(
-            seed=self._plan.seed,
-            time_scale=self._settings.time_scale,
-            experiment=self._spec_path,
-            title=self._experiment.title,
-            target=self._target.name,
-            started_utc=self._started_utc,
+        write_ending(
+            writer,
+            self._progress,
+            experiment=self._experiment,
+            profile=self._profile,
+            plan=self._plan,
+            target=self._target,
+            run_dir=self._dir,
+            spec_path=self._spec_path,
             command=self._command,
-            commit=head,
-            dirty=dirty,
-            versions=versions(),
-            load_start_ns=progress.load_start_ns,
-            load_end_ns=progress.load_end_ns,
-            warm_up_s=self._settings.phases.warm_up_s,
-            phases=phases,
-            planned=self._plan.schedule.rows,
-            ended=progress.ended,
-            ended_detail=progress.ended_detail,
-            undo_planned=progress.undo_planned,
-            undo_left=progress.undo_left,
-            fidelity={f.fault: f.fidelity for f in faults if f.stage is FaultStage.INJECTED},
-            real=self._target.real,
-            emulated=self._target.emulated,
-            workload=self._settings.workload.model_dump(include={"namespace", "selector", "service"}),
-            load_lag_limit_ms=self._profile.send.lag_ms_p99_max,
-            duplicate_ends=records.duplicate_ends,
-        ).write(self._dir.history)
+            started_utc=self._started_utc,
+        )
 
     async def _or_stop(self, work: Awaitable[T]) -> T:
         """``work``, unless the run is asked to stop meanwhile: then Stopped, and the work is cancelled."""
