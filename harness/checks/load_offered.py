@@ -21,7 +21,7 @@ _EVIDENCE_ROWS = 20
 
 
 def load_offered(history: History) -> Finding:
-    """UNKNOWN when nothing was planned or sent.
+    """UNKNOWN when nothing was planned. That nothing was sent, though planned, is a failure of it.
 
     Lateness that a recorded stall of the whole machine explains is forgiven here: it is ``machine_did_not_stall``'s
     to say. A turn that was not sent because its session's predecessor had not ended is the system's doing, not the

@@ -1,0 +1,172 @@
+"""Writes docs/checks.md and docs/faults.md from the registries: ``python docs/generate.py``. A test compares both."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pydantic_core import PydanticUndefined
+
+from harness.checks.judge import CHECKS, VALIDITY
+from harness.faults.port import TARGETS, Fault, fidelity_on
+from harness.faults.registry import FAULTS, UNDONE_BY
+from harness.spec.actions import ACTIONS
+from harness.spec.checks import CHECK_SPECS, LATENCIES, QUANTILES, SloSpec
+from harness.spec.model import SpecModel
+
+FOLDER = Path(__file__).resolve().parent
+_WRITTEN = "<!-- written by docs/generate.py; change the docstrings it reads, then run it again -->"
+_BOUNDS = (("gt", "more than {}"), ("ge", "at least {}"), ("le", "at most {}"))
+_TEXTS = {"selector": "a label selector", "manifest": "a file, from the experiment's folder"}
+_UNITS = {"_s": "scenario seconds", "_s_max": "scenario seconds", "_ms": "milliseconds", "_ratio_min": "share, 0 to 1"}
+
+
+def checks_page() -> str:
+    parts = [
+        "# Checks",
+        _WRITTEN,
+        "A check is a pure function of a recorded history: it answers pass, fail or unknown, with the evidence. An "
+        "experiment asks for checks under `checks:` of its extension block; the validity checks always run. A check "
+        "that raises is unknown, and so is one whose promise was never put to the test. How findings become a verdict "
+        "stands in `harness/verdict.py`; what the figures mean, in `docs/metrics.md`.",
+        "## Asked for by an experiment",
+    ]
+    for name, check in CHECKS.items():
+        needs: Sequence[str] = getattr(inspect.getmodule(check), "NEEDS", ())
+        leans = f"A fail counts only where {_ticked(needs)} passed." if needs else "A fail is its own proof, always."
+        parts += [f"### {name}", *_words_of(check), *_check_keys(CHECK_SPECS[name])]
+        parts.append(leans)
+    parts.append("## Always judged: is the run valid?")
+    parts.append("Unless every one of these passes, no check of the run can pass.")
+    for name, validity in VALIDITY.items():
+        parts += [f"### {name}", *_words_of(validity)]
+    return _page(parts)
+
+
+def faults_page() -> str:
+    parts = [
+        "# Faults",
+        _WRITTEN,
+        "A fault is an action of the experiment's `method`, with `module: harness.run.chaos.actions` and its name as "
+        "`func`. Each goes through the same steps on every target: pick (seeded, before the run), inject (its undo is "
+        "on disk first), observe (proof by other means than the injection), heal (idempotent). What nobody saw take "
+        "effect makes the run unknown.",
+        "## How true a fault is, by target",
+        "native: the real thing happens. emulated: something of ours plays it. unsupported: refused before the run. "
+        "`gpu-harness run` brings up only `embedded` so far.",
+        _table(("fault", *TARGETS), [(f"`{name}`", *_fidelity(fault)) for name, fault in FAULTS.items()]),
+    ]
+    for name, fault in FAULTS.items():
+        phase = "It opens the phase `fault`." if fault.disruptive else "It opens no phase `fault`: it is no disruption."
+        undone_by = _ticked(kind for kind, healer in UNDONE_BY.items() if healer is fault)
+        parts += [f"## {name}", _first_line(inspect.getmodule(fault)), _plain(fault)]
+        parts += [f"{phase} Its undo in the journal is {undone_by}.", _arguments(ACTIONS[name])]
+    parts.append("## Actions that are no fault")
+    parts += [f"`{name}`: {_plain(model)}" for name, model in ACTIONS.items() if not model.is_fault]
+    return _page(parts)
+
+
+def _fidelity(fault: type[Fault]) -> list[str]:
+    return [fidelity_on(fault, target).value for target in TARGETS]
+
+
+PAGES = {"checks.md": checks_page, "faults.md": faults_page}
+
+
+def _check_keys(spec: type[SpecModel]) -> list[str]:
+    if spec is SloSpec:
+        rows = [
+            ("`<latency>_<quantile>`", "milliseconds, more than 0", "no limit"),
+            *(row for row in _key_rows(spec) if row[0] != "`limits`"),
+        ]
+        said = f"Latencies: {_ticked(LATENCIES)}. Quantiles: {_ticked(QUANTILES)}. At least one limit must be set."
+        return [_table(_KEY_HEAD, rows), said]
+    return [_arguments(spec)]
+
+
+_KEY_HEAD = ("key", "what", "if left out")
+
+
+def _arguments(model: type[SpecModel]) -> str:
+    rows = _key_rows(model)
+    return _table(_KEY_HEAD, rows) if rows else "It takes no keys."
+
+
+def _key_rows(model: type[SpecModel], prefix: str = "") -> list[tuple[str, str, str]]:
+    rows: list[tuple[str, str, str]] = []
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if inspect.isclass(inner) and issubclass(inner, SpecModel):
+            rows += _key_rows(inner, f"{prefix}{name}.")
+            continue
+        default = "must be given" if field.is_required() else _default(field.get_default(call_default_factory=True))
+        rows.append((f"`{prefix}{name}`", _kind(name, inner, field.metadata), default))
+    return rows
+
+
+def _kind(name: str, annotation: Any, metadata: Iterable[Any]) -> str:
+    """Unit by the key's ending, choices by the type, bounds by its constraints."""
+    unit = next((unit for ending, unit in _UNITS.items() if name.endswith(ending)), "")
+    choices = [f"`{choice}`" for choice in getattr(annotation, "__args__", ()) if isinstance(choice, str)]
+    plain = {int: "a whole number", float: "a number", str: "text"}.get(annotation, "")
+    words = [unit or ", ".join(choices) or _TEXTS.get(name, plain)]
+    for fact in metadata:
+        words += [text.format(f"{bound:g}") for key, text in _BOUNDS if (bound := getattr(fact, key, None)) is not None]
+    return ", ".join(word for word in words if word)
+
+
+def _default(value: object) -> str:
+    if value is None or value is PydanticUndefined:
+        return "not judged"
+    return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
+
+
+def _words_of(check: Any) -> list[str]:
+    """The module's line is the promise; the function's own words say when it is unknown."""
+    return [f"**{_first_line(inspect.getmodule(check))}**", *([_plain(check)] if inspect.getdoc(check) else [])]
+
+
+def _first_line(module: ModuleType | None) -> str:
+    return _plain(module).split("\n\n")[0]
+
+
+def _plain(thing: object) -> str:
+    """A docstring as Markdown, a line per paragraph."""
+    text = (inspect.getdoc(thing) or "").replace("``", "`")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
+def _wrapped(part: str) -> str:
+    """Prose at the width of the other pages; headings and tables as they are."""
+    if part.startswith(("#", "|", "<!--")):
+        return part
+    paragraphs = part.split("\n\n")
+    return "\n\n".join(textwrap.fill(p, 120, break_long_words=False, break_on_hyphens=False) for p in paragraphs)
+
+
+def _ticked(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _page(parts: Iterable[str]) -> str:
+    return "\n\n".join(_wrapped(part) for part in parts if part) + "\n"
+
+
+def main() -> None:
+    for name, page in PAGES.items():
+        (FOLDER / name).write_text(page(), encoding="utf-8")
+        sys.stdout.write(f"wrote docs/{name}\n")
+
+
+if __name__ == "__main__":
+    main()
