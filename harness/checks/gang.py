@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.checks.machine_did_not_stall import stalls
 from harness.checks.units import NS_PER_S, both, count, scenario_s
 from harness.history.lives import Json, Life, going, gpus_of, lives, node_of, terminal, unschedulable
 from harness.history.tables import ObjectEvent
@@ -29,6 +30,8 @@ class Partial:
     bound: int
     gpu_ns: int
     event: ObjectEvent
+    lost: bool
+    """It had been whole and lost a member, so that it waits for another; otherwise only a part of it was bound."""
 
     @property
     def length_ns(self) -> int:
@@ -58,39 +61,47 @@ class Gang:
 def gang(history: History, spec: GangSpec) -> Finding:
     """Binding a gang is not atomic at the API, so a part may be bound for ``atomicity_s_max`` scenario seconds.
 
-    UNKNOWN when no gang met a shortage or lost a member, and when the recorder was blind within the time in which a
-    gang seemed to be partly bound.
+    A gang that lost a member is another matter: the rest holds its GPUs for ``whole_again_s_max`` at most. A member
+    that has finished its work counts as there.
+
+    UNKNOWN when no gang met a shortage or lost a member, and when the recorder was blind, or the machine stood still,
+    within the time in which a gang seemed to be partly bound.
     """
     gangs = [g for g in gangs_of(history) if g.members]
     tested = [g for g in gangs if g.exercised]
-    limit_ns = round(spec.atomicity_s_max / history.run.time_scale * NS_PER_S)
-    broken = [(g, p) for g in gangs for p in g.partials if p.length_ns > limit_ns]
-    surely = [(g, p) for g, p in broken if not _blind(history, p)]
+    broken = [(g, p) for g in gangs for p in g.partials if p.length_ns > _limit_ns(history, spec, p)]
+    surely = [(g, p) for g, p in broken if not (_blind(history, p) or _stood_still(history, spec, p))]
     wasted = sum(p.gpu_ns for g in gangs for p in g.partials)
-    longest = max((p.length_ns for g in gangs for p in g.partials), default=0)
+    longest = max((p.length_ns for g in gangs for p in g.partials if not p.lost), default=0)
+    regained = max((p.length_ns for g in gangs for p in g.partials if p.lost), default=0)
     scale = history.run.time_scale
     numbers: dict[str, Value] = {
         "atomicity_s_max": spec.atomicity_s_max,
+        "whole_again_s_max": _limit_s(spec, lost=True),
         "gangs": len(gangs),
         "gangs_short": sum(1 for g in gangs if g.short),
         "members_lost": sum(g.lost for g in gangs),
-        "partial_s_longest": scenario_s(longest, scale),
+        "partial_s_longest": scenario_s(max(longest, regained), scale),
+        "partial_after_loss_s_longest": scenario_s(regained, scale),
         "gpu_s_wasted": scenario_s(wasted, scale),
     }
     if surely:
         status, sentence = Status.FAIL, _broken_sentence(surely, spec, scale)
     elif broken:
         status = Status.UNKNOWN
-        sentence = f"the recorder was blind while a gang seemed partly bound: {_broken_sentence(broken, spec, scale)}"
+        why = "the recorder was blind" if any(_blind(history, p) for _, p in broken) else "the machine stood still"
+        sentence = f"{why} while a gang seemed partly bound: {_broken_sentence(broken, spec, scale)}"
     elif not tested:
         status = Status.UNKNOWN
         sentence = f"{count(len(gangs), 'gang')}, but none met a shortage or lost a member, so none was put to the test"
     else:
         status = Status.PASS
         short, lost = sum(1 for g in tested if g.short), sum(1 for g in tested if g.lost)
+        limit = f"limit {_limit_s(spec, lost=True):.0f} s"
+        again = f", whole again within {both(regained, scale)} of a loss ({limit})" if regained else ""
         sentence = (
             f"{count(len(tested), 'gang')} put to the test ({short} met a shortage, {lost} lost a member): never "
-            f"partly bound for longer than {both(longest, scale)} (limit {spec.atomicity_s_max:.0f} s), "
+            f"partly bound for longer than {both(longest, scale)} (limit {spec.atomicity_s_max:.0f} s){again}, "
             f"{scenario_s(wasted, scale):.1f} GPU-seconds held in vain"
         )
     return Finding("gang", Role.CHECK, status, sentence, len(tested), numbers, _evidence(gangs, broken, scale))
@@ -130,21 +141,32 @@ def holds(pod: Json | None) -> bool:
     return pod is not None and bool(node_of(pod)) and not terminal(pod) and not going(pod)
 
 
+def finished(pod: Json) -> bool:
+    """Whether it did its work to the end, so that it needs no place any more."""
+    return pod.get("status", {}).get("phase") == "Succeeded" and not going(pod)
+
+
 def partials(members: Sequence[Life], min_count: int, end_ns: int) -> tuple[Partial, ...]:
-    """Times with at least one and fewer than ``min_count`` members bound, joined where they touch."""
+    """Times with at least one and fewer than ``min_count`` members there, joined where they touch."""
     found: list[Partial] = []
+    was_whole = False
+    ended = [m.when(finished) for m in members]
     events = sorted((e for m in members for e in m.seen), key=lambda e: e.index)
     for event, following in zip(events, [*events[1:], None], strict=True):
         until = min(end_ns, following.t_ns if following else end_ns)
         bound = [m for m in members if holds(_version(m, event))]
-        if not 0 < len(bound) < min_count or until < event.t_ns:
+        there = len(bound) + sum(1 for done in ended if done is not None and done.index <= event.index)
+        lost, was_whole = was_whole, there >= min_count
+        if not bound or was_whole or until < event.t_ns:
             continue
         gpu_ns = sum(gpus_of(m.last) for m in bound) * (until - event.t_ns)
         if found and found[-1].end_ns == event.t_ns:
             last = found.pop()
-            found.append(Partial(last.start_ns, until, max(last.bound, len(bound)), last.gpu_ns + gpu_ns, last.event))
+            found.append(
+                Partial(last.start_ns, until, max(last.bound, len(bound)), last.gpu_ns + gpu_ns, last.event, last.lost)
+            )
         else:
-            found.append(Partial(event.t_ns, until, len(bound), gpu_ns, event))
+            found.append(Partial(event.t_ns, until, len(bound), gpu_ns, event, lost))
     return tuple(p for p in found if p.length_ns > 0)
 
 
@@ -156,7 +178,7 @@ def _version(pod: Life, event: ObjectEvent) -> Json | None:
 
 def _left(pod: Life) -> int | None:
     """When a member that was bound stopped holding its place."""
-    if not node_of(pod.last):
+    if not node_of(pod.last) or pod.when(finished):
         return None
     left = pod.when(lambda obj: going(obj) or terminal(obj)) or pod.gone
     return left.t_ns if left else None
@@ -169,13 +191,28 @@ def _blind(history: History, partial: Partial) -> bool:
     )
 
 
+def _limit_s(spec: GangSpec, *, lost: bool) -> float:
+    return spec.whole_again_s_max if lost and spec.whole_again_s_max is not None else spec.atomicity_s_max
+
+
+def _limit_ns(history: History, spec: GangSpec, partial: Partial) -> int:
+    return round(_limit_s(spec, lost=partial.lost) / history.run.time_scale * NS_PER_S)
+
+
+def _stood_still(history: History, spec: GangSpec, partial: Partial) -> bool:
+    """Whether it would have been short enough without the time in which the whole machine stood still."""
+    still = sum(max(0, min(b, partial.end_ns) - max(a, partial.start_ns)) for a, b in stalls(history))
+    return partial.length_ns - still <= _limit_ns(history, spec, partial)
+
+
 def _broken_sentence(broken: Sequence[tuple[Gang, Partial]], spec: GangSpec, scale: float) -> str:
     parts = [
         f"{g.group.name} held {p.bound} of the {g.min_count} members it needs for {both(p.length_ns, scale)} "
-        f"({scenario_s(p.gpu_ns, scale):.1f} GPU-seconds in vain)"
+        f"{' after a loss' if p.lost else ''} (limit {_limit_s(spec, lost=p.lost):.0f} s; "
+        f"{scenario_s(p.gpu_ns, scale):.1f} GPU-seconds in vain)"
         for g, p in broken
     ]
-    return f"{count(len(parts), 'time')} longer than {spec.atomicity_s_max:.0f} s: {'; '.join(parts)}"
+    return f"{count(len(parts), 'time')} longer than allowed: {'; '.join(parts)}"
 
 
 def _evidence(gangs: Sequence[Gang], broken: Sequence[tuple[Gang, Partial]], scale: float) -> tuple[Evidence, ...]:

@@ -112,11 +112,13 @@ class PdbSpec(CheckSpec):
 
 
 class GangSpec(CheckSpec):
-    """A gang binds whole within ``atomicity_s_max`` or not at all."""
+    """A gang binds whole within ``atomicity_s_max`` or not at all; one that lost a member is whole again in time."""
 
     name: ClassVar[str] = "gang"
 
     atomicity_s_max: Seconds
+    whole_again_s_max: Seconds | None = None
+    """Defaults to ``atomicity_s_max``. A member that was lost may have to wait for a node; binding never does."""
 
 
 CHECK_SPECS: dict[str, type[CheckSpec]] = {
