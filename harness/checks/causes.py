@@ -18,6 +18,8 @@ BEFORE_SIGTERM = "cut while its pod was going, before SIGTERM"
 NODE_LOST = "node lost"
 CONTAINER_ENDED = "its container ended"
 GATEWAY = "cut by the gateway"
+SENT_TOO_LATE = "sent to a pod that was already going"
+REFUSED = "answered with an error though its pod was in service"
 
 _NEAR_NS = 250_000_000
 """How far apart the same moment may be received by the load and by the recorder."""
@@ -55,7 +57,7 @@ def _own(row: Request, fate: PodFate | None, time_scale: float) -> Cause | None:
     fell_ns = _fell_ns(row)
     if fell_ns is None:
         return Cause(UNEXPLAINED, "its end was not recorded")
-    return _own_cause(fate, fell_ns, time_scale) if fate else None
+    return _own_cause(row, fate, fell_ns, time_scale) if fate else None
 
 
 def _fell_ns(row: Request) -> int | None:
@@ -65,13 +67,15 @@ def _fell_ns(row: Request) -> int | None:
     return row.end_ns
 
 
-def _own_cause(fate: PodFate, end_ns: int, time_scale: float) -> Cause | None:
+def _own_cause(row: Request, fate: PodFate, end_ns: int, time_scale: float) -> Cause | None:
     """Something that happened to the pod itself, or to its node. What fits the moment best is asked first."""
     return (
         _node_lost(fate, end_ns, _NODE_NEAR_NS)
+        or _sent_too_late(row, fate, time_scale)
         or _terminating(fate, end_ns, time_scale)
         or _node_lost(fate, end_ns, round(_SILENT_S / time_scale * NS_PER_S))
         or _crashed(fate, end_ns)
+        or _refused(row)
     )
 
 
@@ -100,6 +104,23 @@ def _terminating(fate: PodFate, end_ns: int, time_scale: float) -> Cause | None:
     if after_s >= fate.pre_stop_s - near_s:
         return Cause(SIGTERM, f"{when}, preStop {fate.pre_stop_s:.0f} s, grace {fate.grace_s:.0f} s", fate.asked)
     return Cause(BEFORE_SIGTERM, f"{when}, preStop {fate.pre_stop_s:.0f} s", fate.asked)
+
+
+def _sent_too_late(row: Request, fate: PodFate, time_scale: float) -> Cause | None:
+    """It never got a token, and its pod had been asked to go long enough for every router to know."""
+    if fate.asked is None or row.sent_ns is None or row.first_token_ns is not None:
+        return None
+    if row.sent_ns <= fate.asked.t_ns + _NEAR_NS:
+        return None
+    after_s = scenario_s(row.sent_ns - fate.asked.t_ns, time_scale)
+    return Cause(SENT_TOO_LATE, f"{after_s:.1f} s after {fate.name} was asked to go", fate.asked)
+
+
+def _refused(row: Request) -> Cause | None:
+    """The server said no before any token, as a pod does that is Ready before it can serve: no stream was cut."""
+    if row.outcome != Outcome.HTTP_5XX or row.first_token_ns is not None:
+        return None
+    return Cause(REFUSED, row.reason or f"status {row.status}")
 
 
 def _crashed(fate: PodFate, end_ns: int) -> Cause | None:

@@ -207,7 +207,7 @@ def _stood_still(history: History, spec: GangSpec, partial: Partial) -> bool:
 
 def _broken_sentence(broken: Sequence[tuple[Gang, Partial]], spec: GangSpec, scale: float) -> str:
     parts = [
-        f"{g.group.name} held {p.bound} of the {g.min_count} members it needs for {both(p.length_ns, scale)} "
+        f"{g.group.name} held {p.bound} of the {g.min_count} members it needs for {both(p.length_ns, scale)}"
         f"{' after a loss' if p.lost else ''} (limit {_limit_s(spec, lost=p.lost):.0f} s; "
         f"{scenario_s(p.gpu_ns, scale):.1f} GPU-seconds in vain)"
         for g, p in broken
