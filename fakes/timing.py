@@ -40,7 +40,6 @@ class Durations:
     # Control plane.
     hpa_sync_s: float = 15
     metrics_scrape_s: float = 15
-    node_status_s: float = 10
     lease_renew_s: float = 10
     node_monitor_s: float = 5
     node_monitor_grace_s: float = 50

@@ -69,7 +69,3 @@ _ALL = (
 )  # fmt: skip
 
 KINDS: dict[Key, Kind] = {kind.key: kind for kind in _ALL}
-
-
-def kind_of(resource: Resource) -> Kind | None:
-    return KINDS.get((resource.group, resource.plural))

@@ -78,11 +78,6 @@ class Request:
         """The largest single gap between two chunks of the answer: a request is late when any of its gaps is."""
         return None if self.gap_max_ns is None else ms(self.gap_max_ns)
 
-    @property
-    def lag_ns(self) -> int | None:
-        """How much later than planned it went out; the generator's own lateness."""
-        return None if self.sent_ns is None else self.sent_ns - self.intended_ns
-
     def in_flight_at(self, t_ns: int) -> bool:
         return self.sent_ns is not None and self.sent_ns <= t_ns and (self.end_ns is None or t_ns < self.end_ns)
 

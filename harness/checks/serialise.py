@@ -10,8 +10,6 @@ from typing import Any
 from harness.errors import BadInput, Where
 from harness.verdict import Evidence, Finding, Role, Status, Value, Verdict
 
-VERDICT_FILE = "verdict.json"
-
 
 def verdict_to_json(verdict: Verdict) -> str:
     """Equal verdicts are equal bytes. Holds no time of day and no path, so ``check`` repeats it on any machine."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.faults.jsonl import append_line
 from harness.faults.port import Clock
-from harness.history.tables import FAULTS_FILE, MARKS_FILE, FaultStage
+from harness.history.jsonl import append_fault, append_mark
+from harness.history.tables import FaultEvent, FaultStage
 
 
 class FaultLog:
-    """Stamps and appends fault events. ``index`` is the line number, so it is not written."""
+    """Stamps and appends fault events and marks."""
 
     def __init__(self, run_dir: Path, clock: Clock) -> None:
         self._history = run_dir / "history"
@@ -28,23 +28,14 @@ class FaultLog:
         detail: str = "",
         disruptive: bool = True,
     ) -> None:
-        line = {
-            "t_ns": self._clock.now_ns(),
-            "fault_id": fault_id,
-            "fault": fault,
-            "stage": stage.value,
-            "targets": list(targets),
-            "fidelity": fidelity,
-            "detail": detail,
-            "disruptive": disruptive,
-        }
-        append_line(self._file(FAULTS_FILE), line)
+        event = FaultEvent(
+            0, self._clock.now_ns(), fault_id, fault, stage, tuple(targets), fidelity, detail, disruptive
+        )
+        append_fault(self._folder(), event)
 
     def mark(self, name: str, value: str = "", detail: str = "") -> None:
-        append_line(
-            self._file(MARKS_FILE), {"t_ns": self._clock.now_ns(), "name": name, "value": value, "detail": detail}
-        )
+        append_mark(self._folder(), self._clock.now_ns(), name, value, detail)
 
-    def _file(self, name: str) -> Path:
+    def _folder(self) -> Path:
         self._history.mkdir(parents=True, exist_ok=True)
-        return self._history / name
+        return self._history

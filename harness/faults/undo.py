@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from harness.faults.jsonl import append_line
 from harness.faults.port import Clock
+from harness.history.jsonl import append_line
 
 UNDO_FILE = "undo.jsonl"
 

@@ -6,7 +6,6 @@ Line files are appended with one write per line, because several processes appen
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -15,8 +14,8 @@ from typing import Any
 import pandas as pd
 import zstandard
 
+from harness.history.jsonl import append_fault, append_mark, line_bytes
 from harness.history.requests import HEALTH_NAMES, LoadRecords, Schedule, build_requests, read_records
-from harness.history.run_info import RunInfo
 from harness.history.tables import (
     FAULTS_FILE,
     MARKS_FILE,
@@ -25,61 +24,12 @@ from harness.history.tables import (
     SAMPLE_COLUMNS,
     SAMPLES_FILE,
     FaultEvent,
-    FaultStage,
     ObjectEventType,
     Phase,
 )
 
 SAMPLES_JOURNAL = "samples.jsonl"
 """Exists only while samples are being recorded, or after a crash."""
-
-
-def _line(record: Mapping[str, Any]) -> bytes:
-    return json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
-
-
-def append_line(path: Path, record: Mapping[str, Any]) -> None:
-    """One ``write`` on an ``O_APPEND`` descriptor: lines of several processes never mix."""
-    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        os.write(fd, _line(record))
-    finally:
-        os.close(fd)
-
-
-def append_mark(history_dir: Path, t_ns: int, name: str, value: str = "", detail: str = "") -> None:
-    append_line(history_dir / MARKS_FILE, {"t_ns": t_ns, "name": name, "value": value, "detail": detail})
-
-
-def append_fault(
-    history_dir: Path,
-    t_ns: int,
-    fault_id: str,
-    fault: str,
-    stage: FaultStage,
-    *,
-    targets: Sequence[str] = (),
-    fidelity: str = "",
-    detail: str = "",
-    disruptive: bool = True,
-) -> None:
-    record = {"t_ns": t_ns, "fault_id": fault_id, "fault": fault, "stage": stage.value, "targets": list(targets)}
-    record |= {"fidelity": fidelity, "detail": detail, "disruptive": disruptive}
-    append_line(history_dir / FAULTS_FILE, record)
-
-
-def append_fault_event(history_dir: Path, event: FaultEvent) -> None:
-    append_fault(
-        history_dir,
-        event.t_ns,
-        event.fault_id,
-        event.fault,
-        event.stage,
-        targets=event.targets,
-        fidelity=event.fidelity,
-        detail=event.detail,
-        disruptive=event.disruptive,
-    )
 
 
 class ObjectsWriter:
@@ -108,7 +58,7 @@ class ObjectsWriter:
             record["since_ns"] = since_ns
         if reason is not None:
             record["reason"] = reason
-        self._file.write(self._frame.compress(_line(record)))
+        self._file.write(self._frame.compress(line_bytes(record)))
         self._dirty = True
         index = self._next_index
         self._next_index += 1
@@ -175,7 +125,7 @@ class HistoryWriter:
         append_mark(self.dir, t_ns, name, value, detail)
 
     def fault(self, event: FaultEvent) -> None:
-        append_fault_event(self.dir, event)
+        append_fault(self.dir, event)
 
     def flush(self) -> None:
         """Puts everything before it out of reach of a crash of this process."""
@@ -199,9 +149,6 @@ class HistoryWriter:
         if records.unreadable_lines:
             self.mark(end_ns, "unreadable_records", str(records.unreadable_lines), str(records_path.name))
         return records
-
-    def write_run_info(self, info: RunInfo) -> None:
-        info.write(self.dir)
 
     def close(self) -> None:
         self.objects.close()

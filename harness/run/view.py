@@ -12,8 +12,6 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-FAULT_LINES = 6
-
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:

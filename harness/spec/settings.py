@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -69,19 +68,6 @@ class HarnessSettings:
 
     def clock_s(self, scenario_s: float) -> float:
         return scenario_s / self.time_scale
-
-    def world_config_json(self, seed: int) -> str:
-        """The file that ``fakes.config.WorldConfig.read`` takes."""
-        if self.world is None:
-            raise ValueError("the experiment describes no world")
-        config = {
-            "seed": seed,
-            "time_scale": self.time_scale,
-            **self.world.model_dump(mode="json"),
-            "gateway_namespace": self.workload.namespace,
-            "gateway_service": self.workload.service,
-        }
-        return json.dumps(config, indent=1)
 
 
 def read_settings(document: Document) -> HarnessSettings:

@@ -76,6 +76,13 @@ class Story:
     def remove(self, at_s: float, kind: str, name: str) -> None:
         self._say(at_s, kind, ObjectEventType.DELETED, self._now.pop((kind, name)))
 
+    def unseen(self, kind: str, name: str, edit: Callable[[Json], object] | None = None) -> None:
+        """Changes it, or without ``edit`` removes it, while nobody watches; a gap's list tells of it."""
+        if edit is None:
+            self._now.pop((kind, name))
+        else:
+            edit(self._now[kind, name])
+
     def gap(self, since_s: float, until_s: float, kind: str, reason: str = "410 Gone") -> None:
         """The recorder was blind; what is there afterwards is listed again."""
         self._events.append((until_s, len(self._events), kind, ObjectEventType.GAP, {}, since_s, reason))
@@ -373,5 +380,5 @@ def write_run(history: History, run_dir: Path) -> Path:
         for mark in history.marks:
             writer.mark(mark.t_ns, mark.name, mark.value, mark.detail)
         history.requests.to_parquet(run_dir / "history" / REQUESTS_FILE, index=False)
-        writer.write_run_info(history.run)
+        history.run.write(writer.dir)
     return run_dir

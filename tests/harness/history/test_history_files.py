@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 
 from harness.errors import BadInput
+from harness.history.jsonl import append_fault, append_mark
 from harness.history.reader import History
 from harness.history.run_info import RunInfo
 from harness.history.tables import RECORDED_KINDS, FaultEvent, FaultStage, ObjectEventType, Phase
-from harness.history.writer import HistoryWriter, append_fault_event, append_mark
+from harness.history.writer import HistoryWriter
 
 PHASES = (Phase("warm_up", 0, 50), Phase("steady", 50, 100))
 INFO = RunInfo(seed=7, time_scale=15, experiment="e.yaml", ended="completed", phases=PHASES, planned=2, load_end_ns=100)
@@ -41,9 +42,7 @@ def record(run_dir: Path) -> HistoryWriter:
     writer.objects.write(5, "Node", ObjectEventType.GAP, since_ns=3, reason="410 Gone")
     writer.samples.add(4, "custom.metrics", "vllm_num_requests_waiting", 3, {"pod": "a", "app": "llm"})
     append_mark(run_dir / "history", 9, "phase", "steady")
-    append_fault_event(
-        run_dir / "history", FaultEvent(0, 10, "spot-1", "spot", FaultStage.INJECTED, ("n1",), "emulated")
-    )
+    append_fault(run_dir / "history", FaultEvent(0, 10, "spot-1", "spot", FaultStage.INJECTED, ("n1",), "emulated"))
     (run_dir / "load").mkdir(exist_ok=True)
     lines = [
         {"e": "ready", "t_ns": 1},
@@ -59,7 +58,7 @@ def record(run_dir: Path) -> HistoryWriter:
 def test_round_trip(tmp_path: Path) -> None:
     with record(tmp_path) as writer:
         records = writer.write_load(schedule(), tmp_path / "load" / "records.jsonl", PHASES)
-        writer.write_run_info(INFO)
+        INFO.write(writer.dir)
     history = History.load(tmp_path)
     assert records.duplicate_ends == 1
     assert history.run == INFO and history.phases == PHASES and history.phase("steady") == PHASES[1]
@@ -101,7 +100,7 @@ def test_a_killed_harness_leaves_what_it_flushed_and_gaps(tmp_path: Path) -> Non
 def test_an_objects_file_cut_anywhere_is_a_gap(tmp_path: Path) -> None:
     with record(tmp_path) as writer:
         writer.write_load(schedule(), tmp_path / "load" / "records.jsonl", PHASES)
-        writer.write_run_info(INFO)
+        INFO.write(writer.dir)
     path = tmp_path / "history" / "objects.jsonl.zst"
     whole = path.read_bytes()
     for length in range(len(whole)):
@@ -117,7 +116,7 @@ def test_a_damaged_objects_file_is_a_gap_from_there(tmp_path: Path) -> None:
             writer.objects.write(i, "Pod", ObjectEventType.MODIFIED, pod(f"p{i * 7919 % 2000}", i))
             if i % 100 == 0:
                 writer.flush()
-        writer.write_run_info(INFO)
+        INFO.write(writer.dir)
     path = tmp_path / "history" / "objects.jsonl.zst"
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 2 : len(raw) // 2 + 64] = b"\xff" * 64
@@ -132,7 +131,7 @@ def test_a_damaged_objects_file_is_a_gap_from_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["marks.jsonl", "faults.jsonl"])
 def test_a_cut_line_file_is_a_gap_and_keeps_the_rest(tmp_path: Path, name: str) -> None:
     with record(tmp_path) as writer:
-        writer.write_run_info(INFO)
+        INFO.write(writer.dir)
     path = tmp_path / "history" / name
     path.write_bytes(path.read_bytes() + b'{"t_ns": 12, "na')
     history = History.load(tmp_path)
@@ -143,7 +142,7 @@ def test_a_cut_line_file_is_a_gap_and_keeps_the_rest(tmp_path: Path, name: str) 
 @pytest.mark.parametrize("name", ["objects.jsonl.zst", "marks.jsonl", "faults.jsonl", "samples.parquet", "run.json"])
 def test_a_missing_file_is_a_gap(tmp_path: Path, name: str) -> None:
     with record(tmp_path) as writer:
-        writer.write_run_info(INFO)
+        INFO.write(writer.dir)
     (tmp_path / "history" / name).unlink()
     assert any(name in (g.reason or "") for g in History.load(tmp_path).gaps)
 

@@ -20,6 +20,7 @@ from harness.spec.actions import SpotInterruption
 from harness.spec.checks import QuantileLimit, SloSpec
 from harness.spec.probes import PROBES
 from harness.spec.world import CapacityType, PlantedBugName, PoolSpec, PresetName, WorldSpec
+from harness.targets.embedded import world_config
 
 ROOT = Path(__file__).resolve().parents[3]
 SHIPPED = sorted([*(ROOT / "experiments").glob("*.yaml"), *(ROOT / "experiments" / "negative").glob("*.yaml")])
@@ -203,7 +204,9 @@ def test_the_world_is_the_one_of_the_fakes(load: Any) -> None:
 
 def test_the_world_config_can_be_read_by_the_fakes(load: Any) -> None:
     world = {"pools": [{"name": "spot", "capacity_type": "spot", "nodes": 1}], "planted_bugs": ["hpa_blind"]}
-    config = WorldConfig.from_json(load(experiment(extensions=ours(world=world))).settings.world_config_json(7))
+    written = world_config(load(experiment(extensions=ours(world=world))), seed=7)
+    config = WorldConfig.from_json(written.to_json())
+    assert config == written
     assert (config.seed, config.time_scale, config.gateway_service) == (7, 15, "llm")
     assert config.has(PlantedBug.HPA_BLIND)
 
