@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic_core import PydanticUndefined
 
@@ -81,7 +81,7 @@ PAGES = {"checks.md": checks_page, "faults.md": faults_page}
 def _check_keys(spec: type[SpecModel]) -> list[str]:
     if spec is SloSpec:
         rows = [
-            ("`<latency>_<quantile>`", "milliseconds, more than 0", "no limit"),
+            ("`<latency>_<quantile>`", "milliseconds, more than 0", "no limit of its own"),
             *(row for row in _key_rows(spec) if row[0] != "`limits`"),
         ]
         said = f"Latencies: {_ticked(LATENCIES)}. Quantiles: {_ticked(QUANTILES)}. At least one limit must be set."
@@ -105,8 +105,17 @@ def _key_rows(model: type[SpecModel], prefix: str = "") -> list[tuple[str, str, 
             rows += _key_rows(inner, f"{prefix}{name}.")
             continue
         default = "must be given" if field.is_required() else _default(field.get_default(call_default_factory=True))
-        rows.append((f"`{prefix}{name}`", _kind(name, inner, field.metadata), default))
+        rows.append((f"`{prefix}{name}`", _kind(name, *_bare(inner, field.metadata)), default))
     return rows
+
+
+def _bare(annotation: Any, metadata: Iterable[Any]) -> tuple[Any, Iterable[Any]]:
+    """Type and constraints; of a key that may be left out, those of what it holds when it is there."""
+    inner = [arg for arg in get_args(annotation) if arg is not type(None)]
+    if type(None) not in get_args(annotation) or get_origin(inner[0]) is not Annotated:
+        return annotation, metadata
+    plain, *constraints = get_args(inner[0])
+    return plain, constraints
 
 
 def _kind(name: str, annotation: Any, metadata: Iterable[Any]) -> str:
@@ -122,7 +131,7 @@ def _kind(name: str, annotation: Any, metadata: Iterable[Any]) -> str:
 
 def _default(value: object) -> str:
     if value is None or value is PydanticUndefined:
-        return "not judged"
+        return "no limit of its own"
     return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
 
 
