@@ -10,7 +10,7 @@ from harness.checks.departures import disrupted, scale_downs, scaled_away
 from harness.checks.units import NS_PER_MS, both, count, listed, scenario_s
 from harness.history.lives import Json, Life, condition, going, labels_of, lives, node_of, ready, terminal
 from harness.history.scaleup import leaving
-from harness.history.tables import ObjectEvent
+from harness.history.tables import ObjectEvent, ObjectEventType
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ _INVOLUNTARY = {
 }
 _HELD_NS = 50 * NS_PER_MS
 """A drain that is not held back evicts at once; what stays longer than this while nothing is allowed was refused."""
+_NEAR_NS = 250 * NS_PER_MS
+"""Watches of different kinds are not ordered among each other; causes may be received this much after effects."""
 _BLINDING = frozenset({"Pod", "PodDisruptionBudget"})
 
 
@@ -41,11 +43,13 @@ class Disruption:
     healthy_after: int
     desired: int | None
     allowed_before: int | None
+    unseen: bool = False
+    """The recorder was blind for pods or budgets at that moment, so the count may be of another one."""
 
     @property
     def overdraws(self) -> bool:
         """Taking a pod that was not healthy costs the budget nothing."""
-        if not (self.voluntary and self.was_healthy) or self.desired is None:
+        if not (self.voluntary and self.was_healthy) or self.desired is None or self.unseen:
             return False
         return self.healthy_after < self.desired or (self.how == PLAIN_DELETE and self.allowed_before == 0)
 
@@ -54,8 +58,8 @@ def pdb(history: History, spec: PdbSpec) -> Finding:
     """Healthy pods are counted from the pods themselves; the wanted number is what the budget's status said last.
 
     UNKNOWN without a budget, without a voluntary disruption of a pod under one, when a budget had no status yet, and
-    when the recorder was blind for pods or budgets and saw nothing wrong. Pods that a controller scales away are under
-    no budget; losses with a node are told apart.
+    when the recorder was blind for pods or budgets, unless an overdraft was seen outside of that time. Pods that a
+    controller scales away are under no budget; losses with a node are told apart.
     """
     budgets = lives(history.objects, "PodDisruptionBudget")
     under = [(budget, disruptions(history, budget)) for budget in budgets]
@@ -128,10 +132,18 @@ def disruptions(history: History, budget: Life) -> list[Disruption]:
         found.append(
             Disruption(
                 pod, event, how, voluntary, _healthy(before), healthy_after,
-                status.get("desiredHealthy"), status.get("disruptionsAllowed"),
+                status.get("desiredHealthy"), status.get("disruptionsAllowed"), _unseen(history, event),
             )
         )  # fmt: skip
     return sorted(found, key=lambda d: d.event.index)
+
+
+def _unseen(history: History, event: ObjectEvent) -> bool:
+    """A pod that a list shows going, or that a list no longer shows, went at a moment nobody saw."""
+    if event.type in (ObjectEventType.LISTED, ObjectEventType.GAP):
+        return True
+    blind = (gap for gap in history.gaps if gap.kind in _BLINDING)
+    return any((gap.since_ns or 0) <= event.t_ns <= gap.t_ns + _NEAR_NS for gap in blind)
 
 
 def covers(budget: Json, labels: dict[str, str]) -> bool:
@@ -168,10 +180,10 @@ def _how(pod: Life, event: ObjectEvent, nodes: dict[str, Life], scaled: dict[str
     node = nodes.get(node_of(event.object) or node_of(pod.last))
     if node is None:
         return "", False
-    at = node.at(event.t_ns)
-    if at is None:
+    if node.at(event.t_ns) is None:
         return "lost with its node", False
-    if not disrupted(at) or scaled_away(pod, event, scaled):
+    near = node.at(event.t_ns + _NEAR_NS) or node.last
+    if not disrupted(near) or scaled_away(pod, event, scaled):
         return "", False
     return PLAIN_DELETE, True
 
