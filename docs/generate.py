@@ -115,7 +115,7 @@ def _bare(annotation: Any, metadata: Iterable[Any]) -> tuple[Any, Iterable[Any]]
     if type(None) not in get_args(annotation) or get_origin(inner[0]) is not Annotated:
         return annotation, metadata
     plain, *constraints = get_args(inner[0])
-    return plain, constraints
+    return plain, [fact for constraint in constraints for fact in getattr(constraint, "metadata", (constraint,))]
 
 
 def _kind(name: str, annotation: Any, metadata: Iterable[Any]) -> str:
