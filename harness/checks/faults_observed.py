@@ -17,6 +17,7 @@ def faults_observed(history: History) -> Finding:
     by_id: dict[str, list[FaultEvent]] = {}
     for event in history.faults:
         by_id.setdefault(event.fault_id, []).append(event)
+    silent = [fault_id for fault_id in history.run.planned_faults if fault_id not in by_id]
     missing = [(events[0], _missed(events)) for events in by_id.values() if _missed(events)]
     evidence = tuple(
         Evidence(
@@ -24,17 +25,17 @@ def faults_observed(history: History) -> Finding:
         )
         for first, why in missing
     )
-    numbers = {"faults": len(by_id), "faults_observed": len(by_id) - len(missing)}
-    if not by_id:
+    planned = len(by_id) + len(silent)
+    numbers = {"faults": planned, "faults_observed": len(by_id) - len(missing)}
+    troubles = [f"{first.fault_id} {why}" for first, why in missing] + [f"{name} left no trace" for name in silent]
+    if not planned:
         status, sentence = Status.UNKNOWN, "the history knows of no planned fault, so nothing was put to the test"
-    elif missing:
+    elif troubles:
         status = Status.FAIL
-        sentence = f"{len(missing)} of {count(len(by_id), 'planned fault')} did not take effect: " + "; ".join(
-            f"{first.fault_id} {why}" for first, why in missing
-        )
+        sentence = f"{len(troubles)} of {count(planned, 'planned fault')} did not take effect: {'; '.join(troubles)}"
     else:
         status, sentence = Status.PASS, f"{count(len(by_id), 'planned fault')}, all injected and seen to take effect"
-    return Finding("faults_observed", Role.VALIDITY, status, sentence, len(by_id), dict(numbers), evidence)
+    return Finding("faults_observed", Role.VALIDITY, status, sentence, planned, dict(numbers), evidence)
 
 
 def _missed(events: list[FaultEvent]) -> str:

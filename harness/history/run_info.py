@@ -32,6 +32,8 @@ class RunInfo:
     warm_up_s: float = 0.0
     phases: tuple[Phase, ...] = ()
     planned: int = 0
+    planned_faults: tuple[str, ...] = ()
+    """Ids by the plan, so that a fault which left no trace at all is missed."""
     ended: str = "error"
     ended_detail: str = ""
     undo_planned: int = 0
@@ -78,7 +80,7 @@ def _typed(raw: Mapping[str, Any]) -> dict[str, Any]:
     values = dict(raw)
     if "phases" in values:
         values["phases"] = tuple(Phase(**phase) for phase in values["phases"])
-    for name in ("undo_left", "real", "emulated"):
+    for name in ("planned_faults", "undo_left", "real", "emulated"):
         if name in values:
             values[name] = tuple(values[name])
     return values

@@ -53,6 +53,7 @@ def write_ending(
         warm_up_s=settings.phases.warm_up_s,
         phases=phases,
         planned=plan.schedule.rows,
+        planned_faults=tuple(fault.fault_id for fault in plan.faults),
         ended=progress.ended,
         ended_detail=progress.ended_detail,
         undo_planned=progress.undo_planned,
