@@ -21,7 +21,8 @@ def scale_up(history: History, spec: ScaleUpSpec) -> Finding:
     """Judged on replicas that were added to carry load; replacements of pods that went are shown apart.
 
     UNKNOWN when none was added, when no load step was marked before one, when the run ended (or its pod was withdrawn)
-    before the time was up, or when the recorder was blind while a late one should have been seen.
+    before the time was up, or when the recorder was blind while a late one should have been seen: also when no answer
+    names its pod, or no endpoint was recorded at all, so that nobody could have seen it serve.
     """
     came = replicas_that_came(history)
     added = [replica for replica in came if replica.origin is Origin.ADDED]
@@ -69,7 +70,19 @@ def _judge(history: History, replica: Replica, limit_ns: int) -> tuple[Status, s
         return Status.UNKNOWN, f"{waited}, but the recording ends before its time was up"
     if _blind(history, start, until):
         return Status.UNKNOWN, f"{waited}, but the recorder was blind"
+    if not replica.marks["T7"].missed and (hidden := _hidden(history)):
+        return Status.UNKNOWN, f"{_name(replica)} was ready, but {hidden}"
     return Status.FAIL, waited
+
+
+def _hidden(history: History) -> str:
+    """Why serving could not have been seen, of any pod."""
+    if not any(event.kind == "EndpointSlice" and event.object.get("endpoints") for event in history.objects):
+        return "no endpoint was recorded, so whether it was routed is not known"
+    answered = history.requests[history.requests["first_token_ns"].notna()]
+    if len(answered) and answered["pod"].isna().all():
+        return "no answer names its pod, so whether it served is not known"
+    return ""
 
 
 def _blind(history: History, start_ns: int, end_ns: int) -> bool:
