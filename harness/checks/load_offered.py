@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 LAG_MS_MAX = 1000.0
 """A single send later than this is no open loop any more, however good the p99 is."""
+_EARLY_NS = NS_PER_MS
+"""The load waits until the time has come, so a send can only be early on another clock."""
 _EVIDENCE_ROWS = 20
 
 
@@ -50,9 +52,14 @@ def load_offered(history: History) -> Finding:
         "load_cpu_ratio_max": _sample_max(history, "cpu_ratio"),
         "load_loop_gap_ms_max": _sample_max(history, "loop_gap_ms_max"),
     }
+    early = [row for row in sent if row.sent_ns is not None and row.sent_ns < row.intended_ns - _EARLY_NS]
     status, sentence = _judge(len(table), len(sent), unsent, late, limit_ms, p99, most)
+    if early and status is Status.PASS:
+        status = Status.FAIL
+        sentence = f"{count(len(early), 'request')} went out before their time, so the clocks of this run do not agree"
     worst = sorted(late, key=lambda row: -lags[row.request_id])[:_EVIDENCE_ROWS]
     evidence = (
+        *(Evidence(row.ref, row.sent_ns, "sent before its time") for row in early[:_EVIDENCE_ROWS]),
         *(Evidence(row.ref, row.sent_ns, f"sent {lags[row.request_id]:.0f} ms after its time") for row in worst),
         *(
             Evidence(row.ref, row.intended_ns, f"not sent: {row.reason or 'no reason given'}")

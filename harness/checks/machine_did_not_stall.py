@@ -17,13 +17,20 @@ WATCHED_MARK = "load_start"
 
 
 def stalls(history: History) -> list[tuple[int, int]]:
-    """Every stall the watchdog saw, as [start, end) in history time. A sample carries a stall's length at its end."""
+    """Every stall the watchdog saw, as [start, end) in history time, in order; what overlaps is one stall, so that no
+    moment is forgiven twice. A sample carries a stall's length at its end."""
     table = history.samples
     seen = table[(table["source"] == SOURCE) & (table["name"] == NAME) & (table["value"] > 0)]
-    return [
+    spans = sorted(
         (int(t - length * NS_PER_S), int(t))
         for t, length in zip(seen["t_ns"].tolist(), seen["value"].tolist(), strict=True)
-    ]
+    )
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        if joined and start < joined[-1][1]:
+            start, end = joined[-1][0], max(end, joined.pop()[1])
+        joined.append((start, end))
+    return joined
 
 
 def machine_did_not_stall(history: History) -> Finding:
