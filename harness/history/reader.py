@@ -128,7 +128,8 @@ def _read_objects(path: Path, problems: list[_Problem]) -> tuple[ObjectEvent, ..
             break
     if cut:
         kinds = tuple(dict.fromkeys((*RECORDED_KINDS, *(e.kind for e in events))))
-        since = events[-1].t_ns if events else 0
+        # A checksum that does not match says that something before is not what was written, but not what.
+        since = events[-1].t_ns if events and "checksum" not in cut else 0
         problems.append(_Problem(kinds, f"{path.name} is cut after {len(events)} events: {cut}", since))
     return tuple(events)
 
@@ -203,32 +204,39 @@ def _read_lines(path: Path, parse: Callable[[int, dict[str, Any]], T], problems:
 
 def _read_samples(history_dir: Path, problems: list[_Problem]) -> pd.DataFrame:
     path = history_dir / SAMPLES_FILE
-    if (frame := _read_parquet(path, problems)) is not None:
-        return frame.reindex(columns=list(SAMPLE_COLUMNS)).astype(SAMPLE_COLUMNS)
+    if (frame := _read_parquet(path, problems, _typed_samples)) is not None:
+        return frame
     journal = history_dir / SAMPLES_JOURNAL
     if not journal.exists():
         return empty_samples()
     rows = [
         row for _, row in _json_lines(journal, problems) if isinstance(row, list) and len(row) == len(SAMPLE_COLUMNS)
     ]
-    return pd.DataFrame(rows, columns=list(SAMPLE_COLUMNS)).astype(SAMPLE_COLUMNS)
+    return _typed_samples(pd.DataFrame(rows, columns=list(SAMPLE_COLUMNS)))
 
 
-def _read_parquet(path: Path, problems: list[_Problem]) -> pd.DataFrame | None:
+def _typed_samples(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.reindex(columns=list(SAMPLE_COLUMNS)).astype(SAMPLE_COLUMNS)
+
+
+def _read_parquet(
+    path: Path, problems: list[_Problem], typed: Callable[[pd.DataFrame], pd.DataFrame] = lambda frame: frame
+) -> pd.DataFrame | None:
+    """None for what is missing or damaged; damage also shows in checksums, names of columns, and types."""
     if not path.exists():
         problems.append(_Problem((path.name,), f"{path.name} is missing: the harness was killed before it wrote it"))
         return None
     try:
-        return pd.read_parquet(path)
-    except (OSError, ValueError, NotImplementedError) as error:
+        return typed(pd.read_parquet(path, page_checksum_verification=True))
+    except (OSError, ValueError, TypeError, KeyError, NotImplementedError) as error:
         problems.append(_Problem((path.name,), f"{path.name} cannot be read: {error}"))
         return None
 
 
 def _read_requests(run_dir: Path, run: RunInfo, marks: tuple[Mark, ...], problems: list[_Problem]) -> pd.DataFrame:
-    frame = _read_parquet(run_dir / "history" / REQUESTS_FILE, problems)
+    frame = _read_parquet(run_dir / "history" / REQUESTS_FILE, problems, typed_requests)
     if frame is not None:
-        return typed_requests(frame)
+        return frame
     schedule_path = run_dir / "schedule.parquet"
     if not schedule_path.exists():
         return empty_requests()

@@ -37,7 +37,7 @@ class ObjectsWriter:
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb")
-        self._frame = zstandard.ZstdCompressor(level=3).compressobj()
+        self._frame = zstandard.ZstdCompressor(level=3, write_checksum=True).compressobj()
         self._next_index = 0
         self._dirty = True  # the frame header itself is flushed once
         self.flush()
@@ -100,7 +100,7 @@ class SamplesWriter:
         self._journal.close()
         frame = pd.DataFrame(self._rows, columns=list(SAMPLE_COLUMNS)).astype(SAMPLE_COLUMNS)
         part = self._path.with_name(self._path.name + ".part")
-        frame.to_parquet(part, index=False)
+        frame.to_parquet(part, index=False, write_page_checksum=True)
         part.replace(self._path)
         self._journal_path.unlink()
 
@@ -138,7 +138,7 @@ class HistoryWriter:
         """``requests.parquet``, and the load's own health as samples. Call it before ``close``."""
         records = read_records(records_path)
         requests = build_requests(schedule, records, phases, load_start_ns=load_start_ns)
-        requests.to_parquet(self.dir / REQUESTS_FILE, index=False)
+        requests.to_parquet(self.dir / REQUESTS_FILE, index=False, write_page_checksum=True)
         for health in records.health:
             for name in HEALTH_NAMES:
                 if isinstance(value := health.get(name), (int, float)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from harness.errors import BadInput, Where
 from harness.history.reader import History
 from harness.report.write import write_report
 from harness.run.rundir import RunDir
-from harness.spec.experiment import load_experiment
+from harness.spec.experiment import Experiment, load_experiment
 from harness.verdict import Role, Status, Verdict
 
 COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.UNKNOWN: "yellow"}
@@ -24,16 +25,27 @@ COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.UNKNOWN: "yellow"}
 def judge_run(run_dir: RunDir) -> Verdict:
     """Judges the recorded history by the checks of the experiment as used, and writes ``verdict.json``."""
     history = History.load(run_dir.path)
-    spec = run_dir.path / "spec" / history.run.experiment
-    if not history.run.experiment or not spec.is_file():
+    spec = _experiment(run_dir.path / "spec", history.run.experiment)
+    if spec is None:
         raise BadInput(
             "this run has no copy of its experiment, so there is nothing to judge it by",
             where=Where(str(run_dir.path / "spec")),
             hint="the folder is incomplete: copy it whole",
         )
-    verdict = judge(history, load_experiment(spec).settings.checks)
+    verdict = judge(history, spec.settings.checks)
     run_dir.verdict.write_text(verdict_to_json(verdict))
     return verdict
+
+
+def _experiment(folder: Path, name: str) -> Experiment | None:
+    """A killed harness leaves no run.json that names it, but only one file under ``spec/`` is an experiment."""
+    if name:
+        return load_experiment(folder / name) if (folder / name).is_file() else None
+    found: list[Experiment] = []
+    for path in sorted(p for p in folder.rglob("*") if p.suffix in (".yaml", ".yml", ".json")):
+        with contextlib.suppress(BadInput):
+            found.append(load_experiment(path))
+    return found[0] if len(found) == 1 else None
 
 
 def report_run(run_dir: RunDir, verdict: Verdict) -> None:

@@ -128,6 +128,32 @@ def test_a_damaged_objects_file_is_a_gap_from_there(tmp_path: Path) -> None:
     assert gap.since_ns == pods[-1].t_ns and "is cut after" in (gap.reason or "")
 
 
+def test_one_flipped_bit_of_the_objects_is_seen(tmp_path: Path) -> None:
+    with record(tmp_path) as writer:
+        writer.write_load(schedule(), tmp_path / "load" / "records.jsonl", PHASES)
+        INFO.write(writer.dir)
+    whole = History.load(tmp_path)
+    path = tmp_path / "history" / "objects.jsonl.zst"
+    good = path.read_bytes()
+    for at in range(len(good)):
+        path.write_bytes(good[:at] + bytes([good[at] ^ 4]) + good[at + 1 :])
+        seen = History.load(tmp_path)
+        assert seen.objects == whole.objects or len(seen.gaps) > len(whole.gaps), f"bit flipped at byte {at}"
+
+
+def test_another_outcome_written_over_the_first_is_seen(tmp_path: Path) -> None:
+    with record(tmp_path) as writer:
+        writer.write_load(schedule(), tmp_path / "load" / "records.jsonl", PHASES)
+        INFO.write(writer.dir)
+    path = tmp_path / "history" / "requests.parquet"
+    good = path.read_bytes()
+    at = good.index(b"not_sent")
+    path.write_bytes(good[:at] + b"notXsent" + good[at + 8 :])
+    history = History.load(tmp_path)
+    assert any(g.kind == "requests.parquet" for g in history.gaps)
+    assert history.requests["outcome"].tolist() == ["ok", "not_sent"]  # from the load's own records
+
+
 @pytest.mark.parametrize("name", ["marks.jsonl", "faults.jsonl"])
 def test_a_cut_line_file_is_a_gap_and_keeps_the_rest(tmp_path: Path, name: str) -> None:
     with record(tmp_path) as writer:
