@@ -47,8 +47,9 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
     Where a fault was injected, it must itself have put streams at risk: pods that the autoscaler takes away later, as
     it does in any run, exercise nothing then.
 
-    UNKNOWN when no stream was in flight at any such notice or deletion, and when a run that ended early leaves only cut
-    streams that nothing in the cluster explains: its own end may have cut them.
+    UNKNOWN when no stream was in flight at any such notice or deletion, when a run that ended early leaves only cut
+    streams that nothing in the cluster explains, for its own end may have cut them, and when only the records of their
+    ends are missing.
     """
     fates = pod_fates(history)
     streams = _streams(history, fates)
@@ -56,13 +57,17 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
     lost_ids = {row.request_id for row, _ in streams.lost}
     whole = [row for row in at_risk if row.request_id not in lost_ids]
     ended_early = history.run.ended != "completed"
-    proof = [row for row, cause in streams.lost if cause.explained or not ended_early]
+    unrecorded = [row for row, _ in streams.lost if row.end_ns is None]
+    proof = [row for row, cause in streams.lost if cause.explained or not (ended_early or row.end_ns is None)]
     lost_sentence = _lost_sentence(streams, spec, len(at_risk))
     if len(proof) > spec.streams_lost_max:
         status, sentence = Status.FAIL, lost_sentence
     elif len(streams.lost) > spec.streams_lost_max:
         status = Status.UNKNOWN
-        sentence = f"the run ended early ({history.run.ended}), which may have cut them: {lost_sentence}"
+        why = f"the run ended early ({history.run.ended}), which may have cut them"
+        if not ended_early:
+            why = f"the ends of {len(unrecorded)} were lost from the records, so they may have been whole"
+        sentence = f"{why}: {lost_sentence}"
     elif not at_risk:
         status = Status.UNKNOWN
         sentence = "no stream was in flight when a pod or node was asked to go, so draining was not put to the test"

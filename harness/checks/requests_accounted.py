@@ -24,6 +24,7 @@ def requests_accounted(history: History) -> Finding:
     times = Counter((row.request_id, row.attempt) for row in table)
     twice = sorted({request_id for (request_id, _), n in times.items() if n > 1})
     first_attempts = len({row.request_id for row in table})
+    endless = [row for row in table if row.sent_ns is not None and row.end_ns is None]
     repeated_ends = history.run.duplicate_ends
     wrong = [
         text
@@ -31,12 +32,14 @@ def requests_accounted(history: History) -> Finding:
             (first_attempts != planned, f"{planned} were planned, but {first_attempts} have a row"),
             (bool(strange), f"{count(len(strange), 'row')} with an outcome nobody knows"),
             (bool(twice), f"{count(len(twice), 'request')} with more than one row"),
+            (bool(endless), f"{count(len(endless), 'sent request')} without a recorded end"),
             (repeated_ends > 0, f"{count(repeated_ends, 'end')} recorded for requests that had ended before"),
         )
         if applies
     ]
     evidence = (
         *(Evidence(row.ref, row.intended_ns, f"outcome {row.outcome!r} is not known") for row in strange),
+        *(Evidence(row.ref, row.sent_ns, "was sent, and its end was not recorded") for row in endless),
         *(Evidence(f"requests:{request_id}", None, "has more than one row") for request_id in twice),
     )
     numbers = {"planned": planned, "rows": len(table), **{f"outcome_{name}": n for name, n in sorted(outcomes.items())}}
