@@ -12,7 +12,7 @@ from harness.history.tables import FAULTS_FILE, MARKS_FILE, FaultEvent
 
 
 def line_bytes(value: Mapping[str, Any]) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+    return (json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n").encode("utf-8", "replace")
 
 
 def append_line(path: Path, value: Mapping[str, Any], *, sync: bool = False) -> None:

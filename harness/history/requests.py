@@ -68,7 +68,7 @@ def _take(records: LoadRecords, record: Mapping[str, Any]) -> None:
         if request_id in records.ends:
             records.duplicate_ends += 1
         else:
-            records.ends[request_id] = {k: v for k, v in record.items() if k in REQUEST_COLUMNS}
+            records.ends[request_id] = {k: _writable(v) for k, v in record.items() if k in REQUEST_COLUMNS}
     elif kind == "health":
         records.health.append(dict(record))
     elif kind == "ready":
@@ -77,6 +77,11 @@ def _take(records: LoadRecords, record: Mapping[str, Any]) -> None:
         records.finished_ns = int(record["t_ns"])
     else:
         raise ValueError(f"unknown record {kind!r}")
+
+
+def _writable(value: Any) -> Any:
+    """JSON may hold half of a surrogate pair, which a server put into its error's text; no file can."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def build_requests(

@@ -30,7 +30,7 @@ def summary_md(history: History, verdict: Verdict, plan: Mapping[str, Any]) -> s
         "## Run\n\n" + "\n".join(f"- {name}: {_inline(value)}" for name, value in content.facts(history, plan)),
         f"Real: {_inline(', '.join(run.real) or 'not stated')}.",
         f"Emulated: {_inline(', '.join(run.emulated) or 'nothing')}.",
-        f"Repeat: `{run.command.replace('`', ' ')}`" if run.command else "",
+        f"Repeat: `{_flat(run.command).replace('`', ' ')}`" if run.command else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -66,8 +66,13 @@ def _row(cells: tuple[str, ...] | list[str]) -> str:
 
 def _inline(text: str) -> str:
     """One line that opens no table cell, no HTML and no link of its own."""
-    flat = " ".join(text.split())
+    flat = _flat(text)
     short = flat if len(flat) <= _LONGEST else flat[: _LONGEST - 1] + "…"
     for sign in ("\\", "|", "<", "[", "`", "*"):
         short = short.replace(sign, "\\" + sign)
     return short
+
+
+def _flat(text: str) -> str:
+    """One line, without the control characters by which a terminal could be led astray."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text.split()))

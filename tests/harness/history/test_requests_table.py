@@ -86,6 +86,13 @@ def test_a_cut_tail_loses_only_itself(tmp_path: Path) -> None:
     assert (len(records.ends), records.unreadable_lines) == (1, 1)
 
 
+def test_half_a_surrogate_in_a_servers_words_can_be_written(tmp_path: Path) -> None:
+    hostile = END | {"outcome": "error_in_stream", "reason": "bad \ud800 text"}
+    table = build_requests(ThreeArrivals(), write(tmp_path / "r", hostile), PHASES)
+    table.to_parquet(tmp_path / "t.parquet", index=False)
+    assert table["reason"][0] == "bad ? text"
+
+
 def test_parquet_keeps_the_types(tmp_path: Path) -> None:
     table = build_requests(ThreeArrivals(), write(tmp_path / "r", END), PHASES)
     table.to_parquet(tmp_path / "t.parquet", index=False)

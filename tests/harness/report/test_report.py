@@ -199,6 +199,13 @@ def test_the_summary_fits_a_job_page_and_its_tables_hold(bad: tuple[History, Ver
         assert len(widths) == 1, table
 
 
+def test_no_line_or_control_character_of_the_run_breaks_the_summary(bad: tuple[History, Verdict]) -> None:
+    history = replace(bad[0], run=replace(bad[0].run, command="run a\n| b |", title="x\x1b[31m\x00y"))
+    text = summary_md(history, bad[1], PLAN)
+    assert "Repeat: `run a | b |`" in text
+    assert all(c == "\n" or c.isprintable() for c in text)
+
+
 def test_a_run_of_which_nothing_is_known_has_a_report_too(tmp_path: Path) -> None:
     write_report(tmp_path, History(), judge(History(), SPECS), {})
     for name in ("report.html", "junit.xml", "summary.md"):
