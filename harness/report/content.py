@@ -158,9 +158,13 @@ def troubled(history: History, verdict: Verdict) -> Section:
         if not row.hung_up_by_plan and (why := _why(row, limits, causes.get(row.ref)))
     ]
     found.sort(key=lambda pair: (pair[0].ref not in causes, pair[0].ok, pair[0].intended_ns))
-    lost = sum(1 for row, _ in found if row.cut)
-    failed = sum(1 for row, _ in found if not row.ok and not row.cut)
+    # What graceful_drain counts is what it shows as lost: a request refused at the door is not, nor one set aside.
+    judged = any(finding.check == "graceful_drain" for finding in verdict.findings)
+    lost = sum(1 for row, _ in found if (row.ref in causes if judged else row.cut))
     late = sum(1 for row, _ in found if row.ok)
+    failed = len(found) - lost - late
+    if history.requests.empty:
+        return Section("Lost or late requests", "Not known: the history has no request.")
     if not found:
         return Section("Lost or late requests", "None: every request was answered whole and in time.")
     lead = f"{lost} lost, {failed} failed otherwise, {late} late of {len(history.requests)}."
@@ -296,7 +300,9 @@ def faults(history: History, plan: Mapping[str, Any]) -> Section:
     )
     planned = len(plan.get("faults") or ()) if isinstance(plan.get("faults"), list) else 0
     lead = f"{len(by_id)} of {planned or len(by_id)} planned; times in scenario seconds since the load began."
-    return Section("Faults", lead if by_id else "None was planned.", Table(("fault", "on", "fidelity", *shown), lines))
+    return Section(
+        "Faults", lead if by_id or planned else "None was planned.", Table(("fault", "on", "fidelity", *shown), lines)
+    )
 
 
 def real_and_emulated(history: History) -> Section:

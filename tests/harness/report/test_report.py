@@ -14,6 +14,7 @@ from story import Story, write_run
 
 from harness.checks.judge import judge
 from harness.history.reader import History
+from harness.history.tables import Outcome
 from harness.report import content
 from harness.report.junit import junit_xml
 from harness.report.page import html_page
@@ -197,6 +198,20 @@ def test_the_summary_fits_a_job_page_and_its_tables_hold(bad: tuple[History, Ver
     for table in re.findall(r"(?:^\|.*\n?)+", text, re.MULTILINE):
         widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.strip().splitlines()}
         assert len(widths) == 1, table
+
+
+def test_the_tables_say_no_more_than_the_history() -> None:
+    empty = History()
+    nothing = judge(empty, SPECS)
+    assert content.troubled(empty, nothing).lead == "Not known: the history has no request."
+    assert content.faults(empty, PLAN).lead.startswith("0 of 2 planned")
+    story = Story()
+    story.request(100, None, Outcome.HTTP_5XX)
+    refused = story.build()
+    refused = replace(refused, requests=refused.requests.assign(status=503))
+    verdict = judge(refused, SPECS)
+    assert next(f for f in verdict.findings if f.check == "graceful_drain").numbers["streams_lost"] == 0
+    assert content.troubled(refused, verdict).lead.startswith("0 lost, 1 failed otherwise")
 
 
 def test_no_line_or_control_character_of_the_run_breaks_the_summary(bad: tuple[History, Verdict]) -> None:
