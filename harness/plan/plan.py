@@ -26,6 +26,10 @@ from harness.spec.together import check_together
 _TENANT = "default"
 
 
+LONGEST_CLOCK_S = 86_400
+"""A longer run is a slip in a number, and its arrivals would not fit into memory."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedFault:
     """One action of the method, with its targets picked."""
@@ -109,6 +113,12 @@ def plan_experiment(
     time_scale = experiment.settings.time_scale
     if trace is None:
         duration_s, use = profile.duration_s, None
+        if duration_s / time_scale > LONGEST_CLOCK_S:
+            raise profile.document.mistake(
+                ("duration_s",),
+                f"is {duration_s:g}, which is {duration_s / time_scale:g} s on the clock at time_scale {time_scale:g}",
+                f"a run takes at most {LONGEST_CLOCK_S} s, one day",
+            )
         check_together(experiment, profile)
         schedule = schedule_of_profile(profile, time_scale, seed)
     else:
@@ -151,6 +161,11 @@ def schedule_of_profile(profile: LoadProfile, time_scale: float, seed: int) -> S
 def schedule_of_trace(profile: LoadProfile, cut: TraceCut) -> tuple[Schedule, TraceUse]:
     """Arrivals and lengths from the file; the profile gives the client's patience and the limits for lengths."""
     rows, seconds = cut_rows(cut)
+    if seconds / cut.speed > LONGEST_CLOCK_S:
+        raise BadInput(
+            f"--speed is {cut.speed:g}, so {seconds:g} s of the trace take {seconds / cut.speed:g} s on the clock",
+            hint=f"a run takes at most {LONGEST_CLOCK_S} s, one day; shorten --trace-duration, or raise --speed",
+        )
     start_ns = round(cut.start_s * NS_PER_S)
     t_ns = np.array([round((row.t_ns - start_ns) / cut.speed) for row in rows], dtype=np.int64)
     prompt = np.array([row.prompt_tokens for row in rows], dtype=np.int64)

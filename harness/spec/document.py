@@ -21,6 +21,11 @@ from harness.errors import BadInput, Where
 KeyPath = tuple[str | int, ...]
 
 _YAML = (".yaml", ".yml")
+LONGEST_BYTES = 1 << 20
+"""Far more than people write, little enough to be parsed while they wait."""
+MOST_VALUES = 100_000
+"""With every alias written out: a page of aliases of aliases can stand for billions of values."""
+
 _STR_TAG = "tag:yaml.org,2002:str"
 _MERGE_TAG = "tag:yaml.org,2002:merge"
 
@@ -111,7 +116,18 @@ def read_documents(path: Path) -> tuple[Document, ...]:
 def _read_text(path: Path) -> str:
     where = Where(str(path))
     try:
-        return path.read_text(encoding="utf-8-sig")
+        if not (path.is_file() or path.is_dir()) and path.exists():
+            raise BadInput("is a pipe or a device, not a file", where=where, hint="save its content to a file")
+        with path.open("rb") as file:
+            data = file.read(LONGEST_BYTES + 1)
+        if len(data) > LONGEST_BYTES:
+            raise BadInput(
+                f"is larger than {LONGEST_BYTES >> 20} MiB",
+                where=where,
+                hint="is it the right file? people wrote none so long",
+            )
+        # As in text mode: the lines of a file from another system are lines, too.
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         siblings = [p.name for p in path.parent.iterdir() if p.is_file()] if path.parent.is_dir() else []
         near = nearest(path.name, siblings)
@@ -138,6 +154,7 @@ def _read_yaml(path: Path, text: str) -> Iterator[Document]:
             node = loader.get_node()
             if node is None:
                 break
+            _check_size(file, node, {})
             _check_keys(file, node, ())
             data = loader.construct_document(node)
             if data is None and not text.strip():
@@ -166,6 +183,23 @@ def _yaml_hint(problem: str) -> str:
     if "mapping values are not allowed" in problem:
         return "put a text with ': ' in it in quotes, or check the indentation"
     return "put a text with special characters, such as '${name}' inside {...}, in quotes; check the indentation"
+
+
+def _check_size(file: str, node: yaml.Node, known: dict[int, int]) -> int:
+    """How many values a node stands for; each node is looked at once, however often aliases point to it."""
+    if id(node) in known:
+        return known[id(node)]
+    known[id(node)] = 1  # Its own parent, too: that is told by the check of the keys.
+    inner = node.value if isinstance(node, yaml.CollectionNode) else ()
+    parts = (part for item in inner for part in (item if isinstance(item, tuple) else (item,)))
+    size = 1 + sum(_check_size(file, part, known) for part in parts)
+    if size > MOST_VALUES:
+        raise BadInput(
+            f"stands for more than {MOST_VALUES} values", where=Where(file, node.start_mark.line + 1),
+            hint="are there aliases of aliases? write out what is meant",
+        )  # fmt: skip
+    known[id(node)] = size
+    return size
 
 
 def _check_keys(file: str, node: yaml.Node, parents: tuple[yaml.Node, ...], at: KeyPath = ()) -> None:

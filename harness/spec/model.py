@@ -47,15 +47,19 @@ class SpecModel(BaseModel):
         return data
 
 
+LONGEST_S = 1_000_000
+"""Nothing here lasts longer than eleven days; a number beyond that is a slip, and would fill memory with arrivals."""
+MOST = 1_000_000
+
 Number = Annotated[float, Strict()]
-Seconds = Annotated[float, Strict(), Field(gt=0)]
-SecondsFromZero = Annotated[float, Strict(), Field(ge=0)]
+Seconds = Annotated[float, Strict(), Field(gt=0, le=LONGEST_S)]
+SecondsFromZero = Annotated[float, Strict(), Field(ge=0, le=LONGEST_S)]
 Millis = Annotated[float, Strict(), Field(gt=0)]
 PerSecond = Annotated[float, Strict(), Field(gt=0, le=10_000)]
 PerSecondFromZero = Annotated[float, Strict(), Field(ge=0, le=10_000)]
 Ratio = Annotated[float, Strict(), Field(ge=0, le=1)]
-Count = Annotated[int, Strict(), Field(ge=1)]
-CountFromZero = Annotated[int, Strict(), Field(ge=0)]
+Count = Annotated[int, Strict(), Field(ge=1, le=MOST)]
+CountFromZero = Annotated[int, Strict(), Field(ge=0, le=MOST)]
 Flag = Annotated[bool, Strict()]
 Text = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
 

@@ -5,9 +5,9 @@ A mirror of ``fakes.config``: the harness does not import the fakes, so a test c
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, Strict, model_validator
 
 from harness.spec.model import Count, CountFromZero, Flag, ObjectName, SpecModel, Text, mistake
 
@@ -28,8 +28,8 @@ class PoolSpec(SpecModel):
 
     name: ObjectName
     capacity_type: CapacityType
-    gpus: CountFromZero = 4
-    nodes: CountFromZero = 0
+    gpus: Annotated[int, Strict(), Field(ge=0, le=64)] = 4
+    nodes: Annotated[int, Strict(), Field(ge=0, le=250)] = 0
     stock: CountFromZero = 1
     cpu: Count = 32
     memory_gib: Count = 256

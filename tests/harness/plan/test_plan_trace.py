@@ -10,7 +10,11 @@ import pytest
 
 from harness.clock import NS_PER_S
 from harness.errors import BadInput
+from harness.plan.plan import schedule_of_trace
 from harness.plan.trace import TraceCut, cut_rows, parse_stamp_ns, read_rows
+from harness.spec import load_profile
+
+ROOT = Path(__file__).resolve().parents[3]
 
 HEAD = "TIMESTAMP,ContextTokens,GeneratedTokens"
 ROWS = [
@@ -137,6 +141,12 @@ class TestCut:
     def test_empty(self, tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="no row lies in the cut"):
             cut_rows(TraceCut(trace(tmp_path, *ROWS), 1.0, 2.0))
+
+    @pytest.mark.parametrize("speed", [1e-300, 1e-9, 1e-4])
+    def test_a_replay_that_would_take_ages(self, tmp_path: Path, speed: float) -> None:
+        profile = load_profile(ROOT / "loadprofiles" / "chat-bursts.yaml")
+        with pytest.raises(BadInput, match="on the clock"):
+            schedule_of_trace(profile, TraceCut(trace(tmp_path, *ROWS), speed=speed))
 
     @pytest.mark.parametrize(
         "flags",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,9 @@ child:
   <<: *base
   two: 2
 """
+
+ALIASES_OF_ALIASES = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
+"""Ten lines that stand for half a billion values."""
 
 
 def write(tmp_path: Path, text: str, name: str = "file.yaml") -> Path:
@@ -71,6 +75,9 @@ def test_a_missing_key_stands_where_its_parent_stands(tmp_path: Path) -> None:
         ("f.yaml", "a: \x07\n", 1, "does not allow"),
         ("f.yaml", "a: 2023-13-45\n", None, "cannot read"),
         ("f.yaml", "[" * 1200, None, "nested too deep"),
+        ("f.yaml", ALIASES_OF_ALIASES, 6, "more than 100000 values"),
+        ("f.yaml", "a: 1\n" + "# long\n" * 200_000, None, "larger than 1 MiB"),
+        ("f.json", " " * (2 << 20), None, "larger than 1 MiB"),
         ("f.txt", "a: 1\n", None, "'.txt'"),
         ("f", "a: 1\n", None, "'none'"),
     ],
@@ -92,6 +99,22 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes(b"a: \xe9\n")
     with pytest.raises(BadInput, match="not UTF-8"):
         read_document(tmp_path / "latin.yaml")
+
+
+def test_what_has_no_end_is_not_read(tmp_path: Path) -> None:
+    """A pipe that nobody writes into, and a device that never ends: neither a wait nor a full memory."""
+    pipe, device = tmp_path / "pipe.yaml", tmp_path / "device.yaml"
+    os.mkfifo(pipe)
+    device.symlink_to("/dev/zero")
+    for path in (pipe, device):
+        with pytest.raises(BadInput, match="a pipe or a device"):
+            read_document(path)
+
+
+def test_lines_of_another_system_are_lines(tmp_path: Path) -> None:
+    path = tmp_path / "file.yaml"
+    path.write_bytes(YAML.replace("\n", "\r\n").encode("utf-8-sig"))
+    assert read_document(path).lines == read_document(write(tmp_path, YAML, "plain.yaml")).lines
 
 
 def test_several_documents_keep_their_own_lines(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from harness.plan.plan import schedule_of_profile
 from harness.spec import check_together, load_experiment, load_profile
 
 ROOT = Path(__file__).resolve().parents[3]
-ODD: list[Any] = [None, True, -1, "", "${x}", [], [None], {"type": "env"}]
+ODD: list[Any] = [None, True, -1, 10**30, "", "${x}", [], [None], {"type": "env"}]
 
 
 def places(data: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
