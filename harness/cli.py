@@ -5,7 +5,6 @@ Kept light: the commands themselves are imported only after the handlers for Ctr
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import traceback
@@ -13,21 +12,31 @@ from types import FrameType
 from typing import NoReturn
 
 from harness.errors import ExitCode, HarnessError
+from harness.output import keep_output
+from harness.signals import stop_signals
 
 
 class Interrupted(BaseException):
-    """SIGINT or SIGTERM while no run has handlers of its own. (Typer turns a KeyboardInterrupt into an exit code.)"""
+    """SIGINT, SIGTERM or SIGHUP while no run has handlers of its own. (Typer turns a KeyboardInterrupt into an
+    exit code.)"""
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    for again in stop_signals():
+        signal.signal(again, signal.SIG_IGN)  # A second one must not break off what the first one cleans up.
     raise Interrupted
 
 
 def main() -> NoReturn:
     """Runs the command line and exits. Never a traceback but for a defect of ours, which exits 70."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in stop_signals():
         signal.signal(number, _interrupt)
-    sys.exit(int(_main(sys.argv[1:])))
+    output = keep_output()
+    code = _main(sys.argv[1:])
+    if (lost := output.lost()) is not None:
+        _complain(f"not all of the output could be written: {lost}")
+        code = ExitCode.HARNESS_ERROR if code is ExitCode.PASS else code
+    sys.exit(int(code))
 
 
 def _main(args: list[str]) -> ExitCode:
@@ -41,9 +50,10 @@ def _main(args: list[str]) -> ExitCode:
     except Interrupted:
         _complain("interrupted before anything was judged: the answer is unknown")
         return ExitCode.UNKNOWN
-    except BrokenPipeError:
-        # Whoever read our output has gone; what follows must not fail on the same pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        # The machine refuses (disk full, no such device, no more files): not our defect, so no traceback.
+        place = f"{error.filename}: " if error.filename else ""
+        _complain(f"{place}the machine refused: {error.strerror or error}")
         return ExitCode.HARNESS_ERROR
     except Exception:
         traceback.print_exc()

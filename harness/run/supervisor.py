@@ -36,6 +36,7 @@ from harness.run.rundir import RunDir
 from harness.run.tail import LineTail, LoadTail
 from harness.run.view import Snapshot, View
 from harness.run.watchdog import Watchdog
+from harness.signals import stop_signals
 from harness.spec.experiment import Experiment
 from harness.spec.loadprofile import LoadProfile
 from harness.targets.base import CONNECTION_ENV, Connection, Target
@@ -115,6 +116,8 @@ class Supervisor:
         finally:
             await self._target.down()
             watchdog.stop()
+            if watchdog.failure is not None:
+                self._ended("error", f"stalls of the machine could not be recorded: {watchdog.failure.strerror}")
             self._finish(writer)
         return self._progress
 
@@ -369,13 +372,13 @@ def _last_lines(target: Target) -> list[str]:
 
 
 def stop_on_signals(supervisor: Supervisor) -> None:
-    """SIGINT and SIGTERM ask the run to stop; as often as they come, they ask the same. Lasts until the process ends:
-    the loop's own handlers would leave a moment, when they are removed, in which a signal kills."""
+    """SIGINT, SIGTERM and SIGHUP ask the run to stop; as often as they come, they ask the same. Lasts until the
+    process ends: the loop's own handlers would leave a moment, when they are removed, in which a signal kills."""
     loop = asyncio.get_running_loop()
 
     def ask(number: int, frame: FrameType | None) -> None:
         if not loop.is_closed():
             loop.call_soon_threadsafe(supervisor.ask_to_stop, signal.Signals(number))
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, ask)
+    for stop in stop_signals():
+        signal.signal(stop, ask)

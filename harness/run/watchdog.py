@@ -23,6 +23,8 @@ class Watchdog:
     def __init__(self, clock: RunClock, on_stall: Callable[[int, float], None]) -> None:
         self._clock = clock
         self._on_stall = on_stall
+        self.failure: OSError | None = None
+        """Why it watches no more; a stall that nobody recorded would pass for none."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
@@ -35,6 +37,12 @@ class Watchdog:
             self._thread.join()
 
     def _watch(self) -> None:
+        try:
+            self._watch_on()
+        except OSError as error:
+            self.failure = error
+
+    def _watch_on(self) -> None:
         last = self._clock.now_ns()
         self._on_stall(last, 0.0)  # shows that somebody watched
         while not self._stop.is_set():

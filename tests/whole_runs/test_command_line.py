@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
-from running import ROOT, command, finish, processes_naming, start
+from running import COMMAND, ROOT, command, finish, newest_run, processes_naming, start
 
 DEMO = "experiments/spot-interruption-during-burst.yaml"
 SHORT = Path(__file__).parent / "short"
@@ -130,6 +131,43 @@ def test_a_target_that_cannot_come_up_is_a_harness_error(args: tuple[str, ...], 
     assert ended.code == 70, ended.out
     assert "did not come up" in ended.out and "Traceback" not in ended.out
     assert args[0] == "up" or "no room for a cluster" in ended.out
+    assert processes_naming(str(tmp_path)) == []
+
+
+def test_a_reader_that_leaves_changes_neither_the_run_nor_its_answer(tmp_path: Path) -> None:
+    """As `| head -1` does: the exit code 1 of a broken pipe would have said: fail."""
+    process = start("run", str(SHORT / "experiment.yaml"), "--reports", str(tmp_path / "reports"))
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=240) == 2
+    folder = newest_run(tmp_path / "reports")
+    assert folder is not None and (folder / "report.html").exists() and (folder / "verdict.json").exists()
+    assert processes_naming(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("where", "code", "says"),
+    [
+        pytest.param("| (sleep 2)", 0, "", id="nobody-reads"),
+        pytest.param("> /dev/full", 70, "No space left", id="disk-full"),
+        pytest.param(">&-", 0, "", id="closed"),
+    ],
+)
+def test_output_that_cannot_be_written(where: str, code: int, says: str) -> None:
+    """A plan that nobody wants to read is no error; one that is cut off without a word would be taken for the plan."""
+    line = f"{shlex.join(COMMAND)} plan {DEMO} --json {where}; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, done.stderr
+    assert says in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_disk_that_is_full_is_told_without_a_traceback(tmp_path: Path) -> None:
+    """A file may not grow beyond 4 KiB here, which stands for a disk with as much room."""
+    line = f"ulimit -f 4; {shlex.join(COMMAND)} run {SHORT / 'experiment.yaml'} --reports {tmp_path / 'reports'}"
+    done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 70, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr and "the machine refused" in done.stderr
     assert processes_naming(str(tmp_path)) == []
 
 

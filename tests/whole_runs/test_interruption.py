@@ -1,4 +1,4 @@
-"""Ctrl-C or SIGTERM at any moment: the fault heals, the history is kept, the answer is unknown."""
+"""Ctrl-C, SIGTERM or a closed terminal at any moment: the fault heals, the history is kept, the answer is unknown."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def interrupt(after_s: float, number: signal.Signals, reports: Path) -> Ended:
 def test_a_run_interrupted_at_any_moment_ends_unknown_healed_and_alone(
     moment: int, after_s: float, tmp_path: Path
 ) -> None:
-    number = signal.SIGINT if moment % 2 else signal.SIGTERM
+    number = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[moment % 3]
     ended = interrupt(after_s, number, tmp_path / "reports")
     assert processes_naming(str(tmp_path)) == []
     if "verdict:" in ended.out and "interrupted" not in ended.out:
