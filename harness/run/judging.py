@@ -19,6 +19,8 @@ from harness.run.rundir import RunDir
 from harness.spec.experiment import Experiment, load_experiment
 from harness.verdict import Role, Status, Verdict
 
+NARROW = 60
+"""Columns of a terminal below which a table has no room left for its sentences."""
 COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.UNKNOWN: "yellow"}
 
 
@@ -53,7 +55,7 @@ def report_run(run_dir: RunDir, verdict: Verdict) -> None:
 
 
 def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
-    """The table of findings: status, sentence, key figures."""
+    """The table of findings: status, sentence, key figures. Below each other where a table has no room for them."""
     console = console or Console()
     table = Table(box=None, pad_edge=False, show_edge=False)
     table.add_column("check", no_wrap=True)
@@ -62,8 +64,13 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
     for finding in sorted(verdict.findings, key=lambda f: f.role is Role.VALIDITY):
         status = finding.judged or finding.status
         sentence = finding.sentence + (f" [{finding.because}]" if finding.because else "")
-        table.add_row(Text(finding.check), Text(status.value, style=COLOURS[status]), Text(sentence))
-    console.print(table)
+        row = (Text(finding.check), Text(status.value, style=COLOURS[status]), Text(sentence))
+        if console.width < NARROW:
+            console.print(*row)
+        else:
+            table.add_row(*row)
+    if table.rows:
+        console.print(table)
     console.print(
         Text(f"verdict: {verdict.status.value}", style=f"bold {COLOURS[verdict.status]}"), Text(verdict.sentence)
     )
