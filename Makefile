@@ -12,10 +12,12 @@ UV_VERSION := 0.13.9
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
 
-$(READY): requirements.lock pyproject.toml
+$(UV):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed, this is " + sys.version)'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@test -x $(UV) || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+$(READY): requirements.lock pyproject.toml | $(UV)
 	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
@@ -40,7 +42,7 @@ format: $(READY)  ## rewrite the code's layout
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-lock: $(READY)  ## refresh requirements.lock from pyproject.toml
+lock: $(UV)  ## refresh requirements.lock from pyproject.toml
 	@$(UV) pip compile --quiet --universal --generate-hashes --all-extras --no-header --no-emit-index-url pyproject.toml -o requirements.lock
 
 clean:  ## remove what the targets made
