@@ -20,6 +20,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 ExperimentArg = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (YAML or JSON).")]
@@ -33,6 +34,21 @@ TraceOpt = Annotated[
 TraceStartOpt = Annotated[float, typer.Option(help="Where in the trace to begin, in trace seconds.", min=0)]
 TraceDurationOpt = Annotated[float | None, typer.Option(help="How much of the trace to replay, in trace seconds.")]
 SpeedOpt = Annotated[float, typer.Option(help="Trace seconds per clock second.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"gpu-harness {version('gpu-harness')}")
+        raise typer.Exit
+
+
+@app.callback()
+def everywhere(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    """What all commands share."""
 
 
 @app.command()
@@ -89,23 +105,28 @@ def validate(experiment: ExperimentArg) -> ExitCode:
 @app.command()
 def check(run_dir: RunDirArg) -> ExitCode:
     """Judge a recorded run again; needs no cluster."""
-    from harness.run.judging import judge_run, print_verdict
+    from harness.run.judging import judge_run, print_verdict, write_verdict
     from harness.run.rundir import open_existing
 
     opened = open_existing(run_dir)
     verdict = judge_run(opened)
     print_verdict(verdict)
+    try:
+        write_verdict(opened, verdict)
+    except OSError as error:  # an archive, say: the answer is what was asked for
+        typer.echo(f"gpu-harness: {opened.verdict} is left as it was: {error.strerror}", err=True)
     return verdict.exit_code
 
 
 @app.command()
 def report(run_dir: RunDirArg) -> ExitCode:
     """Write a recorded run's report again; needs no cluster."""
-    from harness.run.judging import judge_run, report_run
+    from harness.run.judging import judge_run, report_run, write_verdict
     from harness.run.rundir import open_existing
 
     opened = open_existing(run_dir)
     verdict = judge_run(opened)
+    write_verdict(opened, verdict)
     report_run(opened, verdict)
     typer.echo(f"report: {opened.report}")
     return verdict.exit_code

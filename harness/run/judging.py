@@ -25,7 +25,7 @@ COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.UNKNOWN: "yellow"}
 
 
 def judge_run(run_dir: RunDir) -> Verdict:
-    """Judges the recorded history by the checks of the experiment as used, and writes ``verdict.json``."""
+    """Judges the recorded history by the checks of the experiment as used; ``write_verdict`` keeps the answer."""
     history = History.load(run_dir.path)
     spec = _experiment(run_dir.path / "spec", history.run.experiment)
     if spec is None:
@@ -34,9 +34,11 @@ def judge_run(run_dir: RunDir) -> Verdict:
             where=Where(str(run_dir.path / "spec")),
             hint="the folder is incomplete: copy it whole",
         )
-    verdict = judge(history, spec.settings.checks)
+    return judge(history, spec.settings.checks)
+
+
+def write_verdict(run_dir: RunDir, verdict: Verdict) -> None:
     run_dir.verdict.write_text(verdict_to_json(verdict))
-    return verdict
 
 
 def _experiment(folder: Path, name: str) -> Experiment | None:

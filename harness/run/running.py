@@ -11,7 +11,7 @@ import typer
 
 from harness.errors import ExitCode
 from harness.history.run_info import RunInfo
-from harness.run.judging import judge_run, print_verdict, report_run
+from harness.run.judging import judge_run, print_verdict, report_run, write_verdict
 from harness.run.preparing import Prepared
 from harness.run.progress import Progress
 from harness.run.provenance import repeat_command
@@ -61,5 +61,6 @@ async def _supervise_and_judge(supervisor: Supervisor, run_dir: RunDir, view: Vi
 
 def _judge_and_report(run_dir: RunDir) -> Verdict:
     verdict = judge_run(run_dir)
+    write_verdict(run_dir, verdict)
     report_run(run_dir, verdict)
     return verdict

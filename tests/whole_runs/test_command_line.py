@@ -171,6 +171,10 @@ def test_a_disk_that_is_full_is_told_without_a_traceback(tmp_path: Path) -> None
     assert processes_naming(str(tmp_path)) == []
 
 
+def test_version() -> None:
+    assert command("--version").out.startswith("gpu-harness 0.")
+
+
 def test_up_serves_kubectl_and_down_leaves_nothing(tmp_path: Path) -> None:
     try:
         up = command("up", str(SHORT / "experiment.yaml"), cwd=tmp_path)
