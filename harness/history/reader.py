@@ -92,7 +92,7 @@ class History:
             )
         problems: list[_Problem] = []
         run = _read_run(history_dir, problems)
-        objects = _read_objects(history_dir / OBJECTS_FILE, problems)
+        objects = _read_objects(history_dir / OBJECTS_FILE, run.object_events, problems)
         faults = _read_lines(history_dir / FAULTS_FILE, _fault_event, problems)
         marks = _read_lines(history_dir / MARKS_FILE, _mark, problems)
         samples = _read_samples(history_dir, problems)
@@ -114,7 +114,7 @@ def _read_run(history_dir: Path, problems: list[_Problem]) -> RunInfo:
     return RunInfo(ended="error", ended_detail=reason)
 
 
-def _read_objects(path: Path, problems: list[_Problem]) -> tuple[ObjectEvent, ...]:
+def _read_objects(path: Path, written: int | None, problems: list[_Problem]) -> tuple[ObjectEvent, ...]:
     if not path.exists():
         problems.append(_Problem(RECORDED_KINDS, f"{path.name} is missing"))
         return ()
@@ -126,8 +126,10 @@ def _read_objects(path: Path, problems: list[_Problem]) -> tuple[ObjectEvent, ..
         except (ValueError, KeyError, TypeError) as error:
             cut = f"line {number + 1} cannot be read ({error!r})"
             break
+    kinds = tuple(dict.fromkeys((*RECORDED_KINDS, *(e.kind for e in events))))
+    if not cut and written is not None and len(events) != written:
+        problems.append(_Problem(kinds, f"{path.name} holds {len(events)} events, but {written} were written", 0))
     if cut:
-        kinds = tuple(dict.fromkeys((*RECORDED_KINDS, *(e.kind for e in events))))
         # A checksum that does not match says that something before is not what was written, but not what.
         since = events[-1].t_ns if events and "checksum" not in cut else 0
         problems.append(_Problem(kinds, f"{path.name} is cut after {len(events)} events: {cut}", since))

@@ -43,6 +43,8 @@ class RunInfo:
     emulated: tuple[str, ...] = ()
     workload: dict[str, str] = field(default_factory=dict)
     load_lag_limit_ms: float = 0.0
+    object_events: int | None = None
+    """How many lines objects.jsonl.zst was given; None where nobody counted."""
     duplicate_ends: int = 0
     """How many ends the load recorded for requests that had ended before; each is a defect of the harness."""
 

@@ -64,6 +64,11 @@ class ObjectsWriter:
         self._next_index += 1
         return index
 
+    @property
+    def written(self) -> int:
+        """How many events so far."""
+        return self._next_index
+
     def flush(self) -> None:
         if self._dirty and not self._file.closed:
             self._file.write(self._frame.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK))

@@ -63,5 +63,6 @@ def write_ending(
         emulated=target.emulated,
         workload=settings.workload.model_dump(include={"namespace", "selector", "service"}),
         load_lag_limit_ms=profile.send.lag_ms_p99_max,
+        object_events=writer.objects.written,
         duplicate_ends=records.duplicate_ends,
     ).write(run_dir.history)

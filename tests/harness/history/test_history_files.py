@@ -110,6 +110,18 @@ def test_an_objects_file_cut_anywhere_is_a_gap(tmp_path: Path) -> None:
         assert [e.index for e in history.objects] == list(range(len(history.objects)))
 
 
+def test_events_that_vanished_from_a_whole_file_are_a_gap(tmp_path: Path) -> None:
+    """Whoever rewrote the file closed it properly, so only the count can tell."""
+    with HistoryWriter(tmp_path / "history") as writer:
+        for i in range(3):
+            writer.objects.write(i, "Pod", ObjectEventType.MODIFIED, pod("p", i))
+        replace(INFO, object_events=writer.objects.written + 1).write(writer.dir)
+    gaps = History.load(tmp_path).gaps
+    assert {"Pod", "Node"} <= {gap.kind for gap in gaps}
+    assert gaps[0].reason is not None and "holds 3 events, but 4 were written" in gaps[0].reason
+    assert gaps[0].since_ns == 0
+
+
 def test_a_damaged_objects_file_is_a_gap_from_there(tmp_path: Path) -> None:
     with HistoryWriter(tmp_path / "history") as writer:
         for i in range(2000):
