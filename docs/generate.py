@@ -125,14 +125,16 @@ def _kind(name: str, annotation: Any, metadata: Iterable[Any]) -> str:
     plain = {int: "a whole number", float: "a number", str: "text"}.get(annotation, "")
     words = [unit or ", ".join(choices) or _TEXTS.get(name, plain)]
     for fact in metadata:
-        words += [text.format(f"{bound:g}") for key, text in _BOUNDS if (bound := getattr(fact, key, None)) is not None]
+        words += [
+            text.format(f"{_figure(bound)}") for key, text in _BOUNDS if (bound := getattr(fact, key, None)) is not None
+        ]
     return ", ".join(word for word in words if word)
 
 
 def _default(value: object) -> str:
     if value is None or value is PydanticUndefined:
         return "no limit of its own"
-    return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
+    return f"`{_figure(value)}`" if isinstance(value, float) else f"`{value}`"
 
 
 def _words_of(check: Any) -> list[str]:
@@ -175,6 +177,11 @@ def main() -> None:
     for name, page in PAGES.items():
         (FOLDER / name).write_text(page(), encoding="utf-8")
         sys.stdout.write(f"wrote docs/{name}\n")
+
+
+def _figure(value: float) -> str:
+    """1000000 rather than 1e+06."""
+    return str(int(value)) if value == int(value) else f"{value:g}"
 
 
 if __name__ == "__main__":
