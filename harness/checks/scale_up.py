@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
+from harness.checks.unanswered import Unanswered, unanswered_rise
 from harness.checks.units import NS_PER_S, both, clock_s, count, scenario_s
 from harness.history.scaleup import STAGES, Origin, Replica, replicas_that_came
 from harness.verdict import Evidence, Finding, Role, Status, Value
@@ -20,14 +21,17 @@ _BLINDING = frozenset({"Pod", "Node", "ReplicaSet", "Deployment", "EndpointSlice
 def scale_up(history: History, spec: ScaleUpSpec) -> Finding:
     """Judged on replicas that were added to carry load; replacements of pods that went are shown apart.
 
-    UNKNOWN when none was added, when no load step was marked before one, when the run ended (or its pod was withdrawn)
-    before the time was up, or when the recorder was blind while a late one should have been seen: also when no answer
-    names its pod, or no endpoint was recorded at all, so that nobody could have seen it serve.
+    A sustained rise that the autoscaler could read and had room for, but for which no replica was ever decided, is a
+    fail. UNKNOWN when none was added otherwise, when no load step was marked before one, when the run ended (or its pod
+    was withdrawn) before the time was up, or when the recorder was blind while a late one should have been seen: also
+    when no answer names its pod, or no endpoint was recorded at all, so that nobody could have seen it serve.
     """
     came = replicas_that_came(history)
+    limit_ns = round(spec.ready_s_max / history.run.time_scale * NS_PER_S)
     added = [replica for replica in came if replica.origin is Origin.ADDED]
     replaced = [replica for replica in came if replica.origin is Origin.REPLACEMENT]
-    limit_ns = round(spec.ready_s_max / history.run.time_scale * NS_PER_S)
+    if not added and (rise := unanswered_rise(history, limit_ns)) is not None:
+        return _never_decided(history, spec, rise, replaced)
     answers = [(replica, *_judge(history, replica, limit_ns)) for replica in added]
     order = {Status.FAIL: 0, Status.UNKNOWN: 1, Status.PASS: 2}
     answers.sort(key=lambda answer: order[answer[1]])
@@ -39,6 +43,22 @@ def scale_up(history: History, spec: ScaleUpSpec) -> Finding:
     sentence = _sentence(history, spec, answers, replaced)
     numbers = _numbers(history, spec, added, replaced)
     return Finding("scale_up", Role.CHECK, status, sentence, len(added), numbers, evidence, NEEDS)
+
+
+def _never_decided(history: History, spec: ScaleUpSpec, rise: Unanswered, replaced: list[Replica]) -> Finding:
+    scale = history.run.time_scale
+    above = both(rise.until_ns - rise.since_ns, scale)
+    sentence = (
+        f"the load rose, the autoscaler could read more than its target for {above}, "
+        f"and no replica was decided ({rise.replicas} of at most {rise.replicas_max})"
+    )
+    evidence = (
+        Evidence("marks:load_step", rise.step_ns, "the load rose"),
+        Evidence("samples:custom.metrics", rise.since_ns, "the metric was readable above the target from here"),
+        Evidence("samples:custom.metrics", rise.until_ns, "and until here"),
+    )
+    numbers = _numbers(history, spec, [], replaced)
+    return Finding("scale_up", Role.CHECK, Status.FAIL, sentence, 1, numbers, evidence, NEEDS)
 
 
 def took_ns(replica: Replica) -> int | None:

@@ -179,7 +179,7 @@ class _Dating:
         self.routed = _first_ready_endpoints(history)
         self.pulled = _pull_messages(history)
         self.first_tokens = _first_tokens(history)
-        self.readable = _readable(history)
+        self.readable = readable_ns(history)
 
     def replica(self, slot: Slot, pod: Life | None) -> Replica:
         decided = self._decided(slot)
@@ -342,7 +342,7 @@ def _first_tokens(history: History) -> dict[str, int]:
     return first
 
 
-def _readable(history: History) -> list[int]:
+def readable_ns(history: History) -> list[int]:
     """When the recorder's own scrapes of the metrics API showed the metric above the autoscaler's target."""
     above: set[int] = set()
     table = history.samples[history.samples["source"] == METRICS_SOURCE]

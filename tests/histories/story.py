@@ -127,9 +127,14 @@ class Story:
         self.change(at_s, "Deployment", "llm", lambda d: d["spec"].update(replicas=replicas))
         self.change(at_s + 0.1, "ReplicaSet", "llm-1", lambda d: d["spec"].update(replicas=replicas))
 
-    def hpa(self, target: str = "2") -> None:
+    def hpa(self, target: str = "2", replicas_max: int = 8) -> None:
         metric = {"metric": {"name": "vllm_num_requests_waiting"}, "target": {"averageValue": target}}
-        self.put(-5, "HorizontalPodAutoscaler", "llm", {"spec": {"metrics": [{"type": "Pods", "pods": metric}]}})
+        spec = {
+            "scaleTargetRef": {"kind": "Deployment", "name": "llm"},
+            "maxReplicas": replicas_max,
+            "metrics": [{"type": "Pods", "pods": metric}],
+        }
+        self.put(-5, "HorizontalPodAutoscaler", "llm", {"spec": spec})
 
     def waiting(self, at_s: float, **pods: float) -> None:
         for pod, value in pods.items():

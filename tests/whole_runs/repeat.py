@@ -54,7 +54,7 @@ def run_once(experiment: str, seed: int, reports: Path) -> Row:
     took_s = time.monotonic() - started
     status, check = EXPECTED[experiment]
     verdict = ended.verdict
-    said = {f["check"]: f["status"] for f in verdict["findings"]}
+    said = {f["check"]: f["judged"] for f in verdict["findings"]}
     as_expected = verdict["status"] == status and (check is None or said[check] == status)
     trouble = [f["check"] for f in verdict["findings"] if f["status"] != "pass" and f["role"] == "validity"]
     trouble += [f["check"] for f in verdict["findings"] if f["status"] == "fail" and f["role"] == "check"]

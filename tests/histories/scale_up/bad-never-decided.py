@@ -1,0 +1,24 @@
+"""The autoscaler could read the queue for a minute, had room, and did nothing."""
+
+from __future__ import annotations
+
+from cases import Case
+from story import Story
+
+
+def case() -> Case:
+    story = Story()
+    story.node("on-demand-1")
+    story.deployment(1)
+    story.hpa(replicas_max=8)
+    story.pod("llm-a", "on-demand-1")
+    story.mark(80, "load_step")
+    for at_s in range(100, 160, 10):
+        story.waiting(at_s, llm_a=9)
+    return Case(
+        story.build(),
+        ("no replica was decided (1 of at most 8)",),
+        ("marks:load_step", "samples:custom.metrics", "samples:custom.metrics"),
+        {"ready_s_max": 200},
+        1,
+    )
