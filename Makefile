@@ -30,7 +30,7 @@ demo: $(READY)  ## a burst of tokens, a spot interruption in the middle of it, a
 test: $(READY)  ## all tests
 	@$(BIN)/python -m pytest
 
-repeat: $(READY)  ## every shipped experiment over ten seeds (about 35 minutes)
+repeat: $(READY)  ## every shipped experiment over ten seeds (about an hour)
 	@$(BIN)/python tests/whole_runs/repeat.py --reports reports/repeat
 
 check: $(READY)  ## typing and lint

@@ -21,6 +21,9 @@ EXPECTED = {
     "experiments/negative/server-aborts-on-sigterm.yaml": ("fail", "graceful_drain"),
     "experiments/negative/fault-hits-nothing.yaml": ("unknown", "graceful_drain"),
     "experiments/negative/load-not-offered.yaml": ("unknown", "load_offered"),
+    "experiments/negative/drain-ignores-pdb.yaml": ("fail", "pdb"),
+    "experiments/negative/gang-bound-one-by-one.yaml": ("fail", "gang"),
+    "experiments/negative/autoscaler-does-not-answer.yaml": ("fail", "scale_up"),
 }
 """Status, and the check that must have said so itself."""
 
