@@ -48,6 +48,7 @@ from fakes.nodes.kubelet import Kubelet
 from fakes.nodes.runtime import Container, ImageRuntime
 from fakes.timing import PRESETS, Timing
 from fakes.vllm.container import VllmContainer
+from fakes.vllm.ledger import LedgerFile
 from harness.kube.port import POD, Json
 
 HOST = "127.0.0.1"
@@ -57,8 +58,9 @@ PARENT_FD_ENV = "GPU_HARNESS_PARENT_FD"
 class World:
     """All controllers, nodes and the cloud of one cluster, on one store and one loop. Needs a running event loop."""
 
-    def __init__(self, config: WorldConfig, epoch: datetime) -> None:
+    def __init__(self, config: WorldConfig, epoch: datetime, ledger: LedgerFile | None = None) -> None:
         self.config = config
+        self._ledger = ledger
         self.wall = WallClock(epoch)
         self.timing = Timing(config.time_scale, PRESETS[config.preset])
         self.store = Store(self.wall, self._rng("store"))
@@ -138,17 +140,20 @@ class World:
             rng=self._rng(f"pod-{pod['metadata']['name']}"),
             bugs=self._bugs,
             wall=self.wall,
+            note=self._ledger.of(pod["metadata"]["name"]) if self._ledger else None,
         )
         await server.start()
         return server
 
 
-async def serve(config: WorldConfig, ready: Path, ttl_s: float | None) -> None:
+async def serve(config: WorldConfig, ready: Path, ttl_s: float | None, ledger: Path | None = None) -> None:
     """Runs a world and its servers until a signal, the end of ``ttl_s``, or the parent's end.
 
     ``ready`` is written (atomically) with ``api_url``, ``gateway_url`` and ``control_url`` once all three answer.
+    ``ledger`` is where the model servers write down what they send.
     """
-    world = World(config, datetime.now(UTC))
+    book = LedgerFile(ledger) if ledger is not None else None
+    world = World(config, datetime.now(UTC), book)
     stop = asyncio.Event()
     _stop_on(stop, ttl_s)
     running = asyncio.create_task(world.run())
@@ -200,8 +205,9 @@ def main() -> None:
     parser.add_argument("--config", type=Path, required=True, help="a WorldConfig as JSON")
     parser.add_argument("--ready", type=Path, required=True, help="written with the URLs once all servers answer")
     parser.add_argument("--ttl-s", type=float, default=None, help="stop after this many seconds")
+    parser.add_argument("--ledger", type=Path, default=None, help="where the model servers write down what they send")
     args = parser.parse_args()
-    asyncio.run(serve(WorldConfig.read(args.config), args.ready, args.ttl_s))
+    asyncio.run(serve(WorldConfig.read(args.config), args.ready, args.ttl_s, args.ledger))
 
 
 if __name__ == "__main__":

@@ -177,6 +177,7 @@ class Api:
             raise
         finally:
             self.replies.discard(reply)
+            self._ledger.close(id, entry)
             if not self.replies:
                 self._on_idle()
 

@@ -11,7 +11,7 @@ from fakes.clock import WallClock, parse_stamp
 from fakes.config import PlantedBug
 from fakes.timing import Timing
 from fakes.vllm.flags import FlagError, parse_flags
-from fakes.vllm.ledger import Ledger
+from fakes.vllm.ledger import Ledger, Note
 from fakes.vllm.presets import DEFAULT_PROFILE, PROFILES
 from fakes.vllm.server import SIGKILL_CODE, ModelServer
 from harness.kube.port import Json
@@ -26,7 +26,7 @@ USAGE_CODE = 2
 class VllmContainer:
     """``start`` binds the port and begins to load the model; the port is listened on once it is loaded.
 
-    Without ``wall`` the answers' ``created`` counts from the pod's creation.
+    Without ``wall`` the answers' ``created`` counts from the pod's creation. ``note`` gets the lines of its ledger.
     """
 
     def __init__(
@@ -38,6 +38,7 @@ class VllmContainer:
         rng: Random,
         bugs: Collection[PlantedBug] = (),
         wall: WallClock | None = None,
+        note: Note | None = None,
     ) -> None:
         self._timing = timing
         self._rng = rng
@@ -45,7 +46,7 @@ class VllmContainer:
         self._server: ModelServer | None = None
         self._load: asyncio.Task[None] | None = None
         self._failed: int | None = None
-        self._ledger = Ledger()
+        self._ledger = Ledger(note)
         self.address: tuple[str, int] | None = None
         command = [*(container.get("command") or ()), *(container.get("args") or ())]
         annotations = pod["metadata"].get("annotations") or {}
@@ -61,6 +62,7 @@ class VllmContainer:
                 rng=rng,
                 wall=wall or _pod_clock(pod),
                 abort_always=PlantedBug.SERVER_ABORTS_ON_SIGTERM in bugs,
+                ledger=self._ledger,
             )
         except FlagError as error:
             log.error("%s: %s", self._name, error)
@@ -78,7 +80,7 @@ class VllmContainer:
     @property
     def ledger(self) -> Ledger:
         """What this process sent; it stays readable after its end."""
-        return self._ledger if self._server is None else self._server.ledger
+        return self._ledger
 
     def terminate(self) -> None:
         if self._server is not None:

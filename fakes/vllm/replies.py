@@ -55,6 +55,7 @@ class StreamReply:
         frame = self._encoder.token(index)
         self._transport.write(frame if index > 1 else self._encoder.first(index) + frame)
         self._entry.sent_tokens = index
+        self._entry.sent_events += 1
 
     def abort(self) -> None:
         sent = self._entry.sent_tokens
@@ -72,6 +73,7 @@ class StreamReply:
         last = self._encoder.last(index, finish, with_text=with_text)
         self._transport.write(last if self._entry.sent_tokens else self._encoder.first(index) + last)
         self._entry.sent_tokens = index
+        self._entry.sent_events += with_text
         self._entry.finish = finish
         self.ended.set_result(Ended(index, finish))
 

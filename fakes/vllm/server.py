@@ -84,6 +84,7 @@ class ModelServer:
         wall: WallClock,
         abort_always: bool = False,
         abort_weights: Mapping[AbortForm, int] = ABORT_WEIGHTS,
+        ledger: Ledger | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._timing = timing
@@ -98,7 +99,7 @@ class ModelServer:
             created_s=wall.now().timestamp(),
         )
         self.engine = Engine(profile, limits, self._metrics)
-        self.ledger = Ledger()
+        self.ledger = ledger or Ledger()
         self._api = Api(
             flags, self.engine, self._metrics, ledger=self.ledger, rng=rng, wall=wall, on_idle=self._requests_ended
         )

@@ -17,6 +17,7 @@ from harness.history.requests import build_requests, empty_requests, read_record
 from harness.history.run_info import RunInfo
 from harness.history.tables import (
     FAULTS_FILE,
+    LEDGER_FILE,
     MARKS_FILE,
     OBJECTS_FILE,
     RECORDED_KINDS,
@@ -26,6 +27,7 @@ from harness.history.tables import (
     SAMPLES_FILE,
     FaultEvent,
     FaultStage,
+    LedgerEntry,
     Mark,
     ObjectEvent,
     ObjectEventType,
@@ -68,6 +70,8 @@ class History:
     marks: tuple[Mark, ...] = ()
     run: RunInfo = field(default_factory=RunInfo)
     dir: Path | None = None
+    ledger: tuple[LedgerEntry, ...] | None = None
+    """The second book, kept by fake model servers; None where there is none."""
 
     @property
     def phases(self) -> tuple[Phase, ...]:
@@ -97,9 +101,17 @@ class History:
         marks = _read_lines(history_dir / MARKS_FILE, _mark, problems)
         samples = _read_samples(history_dir, problems)
         requests = _read_requests(run_dir, run, marks, problems)
+        ledger = _read_ledger(history_dir / LEDGER_FILE, problems)
         last_ns = _last_ns(run, objects, faults, marks)
         return cls(
-            requests, (*objects, *_as_gaps(problems, len(objects), last_ns)), samples, faults, marks, run, run_dir
+            requests,
+            (*objects, *_as_gaps(problems, len(objects), last_ns)),
+            samples,
+            faults,
+            marks,
+            run,
+            run_dir,
+            ledger,
         )
 
 
@@ -202,6 +214,28 @@ def _read_lines(path: Path, parse: Callable[[int, dict[str, Any]], T], problems:
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             problems.append(_Problem((path.name,), f"{path.name}: line {number + 1}: {error!r}"))
     return tuple(items)
+
+
+def _read_ledger(path: Path, problems: list[_Problem]) -> tuple[LedgerEntry, ...] | None:
+    """By the line that opened them. None without a file: only fakes keep such a book."""
+    if not path.exists():
+        return None
+    opened: dict[int, LedgerEntry] = {}
+    latest: dict[tuple[str, str], int] = {}
+    for index, raw in _json_lines(path, problems):
+        try:
+            pod, request = str(raw["pod"]), str(raw["id"]).partition("-")[2]
+            if raw["e"] == "open":
+                latest[pod, request] = index
+                opened[index] = LedgerEntry(index, pod, request, int(raw["prompt_tokens"]))
+            elif (began := latest.get((pod, request))) is not None:
+                tokens, events = int(raw["sent_tokens"]), int(raw["sent_events"])
+                opened[began] = replace(
+                    opened[began], closed=True, sent_tokens=tokens, sent_events=events, finish=raw["finish"]
+                )
+        except (KeyError, ValueError, TypeError) as error:
+            problems.append(_Problem((path.name,), f"{path.name}: line {index + 1}: {error!r}"))
+    return tuple(opened.values())
 
 
 def _read_samples(history_dir: Path, problems: list[_Problem]) -> pd.DataFrame:

@@ -47,6 +47,8 @@ class RunInfo:
     """How many lines objects.jsonl.zst was given; None where nobody counted."""
     duplicate_ends: int = 0
     """How many ends the load recorded for requests that had ended before; each is a defect of the harness."""
+    prices_per_hour: dict[str, float] = field(default_factory=dict)
+    """What a node costs, by its pool (or instance type); empty where nobody stated it."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1) + "\n"

@@ -15,6 +15,8 @@ SAMPLES_FILE = "samples.parquet"
 FAULTS_FILE = "faults.jsonl"
 MARKS_FILE = "marks.jsonl"
 RUN_FILE = "run.json"
+LEDGER_FILE = "ledger.jsonl"
+"""Kept by fake model servers only; a run on real ones has none."""
 
 RECORDED_KINDS: tuple[str, ...] = (
     "Pod", "Node", "Deployment", "ReplicaSet", "HorizontalPodAutoscaler", "PodDisruptionBudget", "EndpointSlice",
@@ -154,6 +156,24 @@ class FaultEvent:
     detail: str = ""
     disruptive: bool = True
     """False for things like a workload that arrives by plan: they open no ``fault`` phase."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """One answer that a fake model server began, by its own book. ``index`` is the line by which it was opened.
+
+    ``closed`` is False where the book ends before the server was through with it: then what it sent is not known.
+    """
+
+    index: int
+    pod: str
+    request: str
+    """The id by which the client called it (its X-Request-Id)."""
+    prompt_tokens: int
+    closed: bool = False
+    sent_tokens: int = 0
+    sent_events: int = 0
+    finish: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

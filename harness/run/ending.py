@@ -65,4 +65,11 @@ def write_ending(
         load_lag_limit_ms=profile.send.lag_ms_p99_max,
         object_events=writer.objects.written,
         duplicate_ends=records.duplicate_ends,
+        prices_per_hour=_prices(experiment),
     ).write(run_dir.history)
+
+
+def _prices(experiment: Experiment) -> dict[str, float]:
+    """A price of 0 is one that nobody stated."""
+    world = experiment.settings.world
+    return {pool.name: pool.price_per_hour for pool in world.pools if pool.price_per_hour > 0} if world else {}

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.errors import BadInput, Where
-from harness.history.tables import FAULTS_FILE, MARKS_FILE
+from harness.history.tables import FAULTS_FILE, LEDGER_FILE, MARKS_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,11 @@ class RunDir:
     @property
     def marks(self) -> Path:
         return self.history / MARKS_FILE
+
+    @property
+    def ledger(self) -> Path:
+        """Written by the fakes alone: what their model servers sent."""
+        return self.history / LEDGER_FILE
 
     def log(self, name: str) -> Path:
         return self.path / "logs" / f"{name}.log"

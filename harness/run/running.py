@@ -30,7 +30,7 @@ def run_experiment(prepared: Prepared, *, reports: Path, plain: bool, args: Sequ
     plan.schedule.write(run_dir.schedule)
     command = repeat_command(args, plan.seed)
     typer.echo(f"{experiment.title}\nseed {plan.seed}, time_scale {plan.time_scale:g}, folder {run_dir.path}")
-    target = EmbeddedTarget(experiment, plan.seed, run_dir.path, run_dir.log("world"))
+    target = EmbeddedTarget(experiment, plan.seed, run_dir.path, run_dir.log("world"), run_dir.ledger)
     with make_view(plain) as view:
         supervisor = Supervisor(
             experiment, prepared.profile, plan, target, run_dir, view, command=command, spec_path=spec_path

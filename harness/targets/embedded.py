@@ -106,11 +106,13 @@ class EmbeddedTarget:
         "the gateway", "the metrics pipeline",
     )  # fmt: skip
 
-    def __init__(self, experiment: Experiment, seed: int, folder: Path, log: Path) -> None:
+    def __init__(self, experiment: Experiment, seed: int, folder: Path, log: Path, ledger: Path | None = None) -> None:
+        """``ledger`` is the book that the fake model servers keep of what they send."""
         self._workload = experiment.settings.workload
         self._objects = read_manifests(experiment.manifest_files)
         self._config = world_config(experiment, seed)
         self._folder = folder
+        self._ledger = ledger
         self.log = log
         self.child: Child | None = None
 
@@ -122,6 +124,7 @@ class EmbeddedTarget:
         config.write_text(self._config.to_json())
         ready.unlink(missing_ok=True)
         argv = [sys.executable, "-m", "fakes.world", "--config", str(config), "--ready", str(ready)]
+        argv += ["--ledger", str(self._ledger)] if self._ledger else []
         self.child = await spawn("the embedded cluster", argv, env={}, log=self.log)
         connection = await self._connection(ready)
         async with HttpKube(connection.kubeconfig) as kube:

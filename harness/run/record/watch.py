@@ -161,8 +161,9 @@ class ResourceWatch:
 
 
 def _slim(obj: Json) -> Json:
-    """Without ``managedFields``, which are half of an object's bytes and no evidence of anything here."""
+    """Without ``managedFields``, which are half of an object's bytes. They say who wrote what, so they stay on what is
+    scaled, where writers may fight."""
     metadata = obj.get("metadata", {})
-    if "managedFields" not in metadata:
+    if "managedFields" not in metadata or "replicas" in obj.get("spec", {}):
         return obj
     return obj | {"metadata": {k: v for k, v in metadata.items() if k != "managedFields"}}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 from raw_client import chat_body, post
@@ -11,6 +13,7 @@ from raw_client import chat_body, post
 from fakes.config import PlantedBug
 from fakes.timing import Durations, Spread, Timing
 from fakes.vllm.container import VllmContainer
+from fakes.vllm.ledger import LedgerFile
 from harness.kube.port import Json
 
 SLOW_LOAD = Timing(1, replace(Durations(), model_load=Spread(3600)))
@@ -107,3 +110,23 @@ async def test_kill_ends_open_streams_and_waiters() -> None:
     assert await asyncio.gather(*waiters) == [137, 137]
     assert not (await stream.rest()).whole
     assert [e.finish for e in container.ledger.entries.values()] == [None]
+
+
+async def test_the_book_on_disk_shows_what_was_begun_and_what_was_sent(tmp_path: Path) -> None:
+    file = tmp_path / "ledger.jsonl"
+    p = pod()
+    note = LedgerFile(file).of("llm-1")
+    container = VllmContainer(p, p["spec"]["containers"][0], timing=FAST, rng=Random(1), note=note)
+    await container.start()
+    async with asyncio.timeout(10):
+        while await container.probe("/health") != 200:
+            await asyncio.sleep(0.005)
+    stream = await post(address(container), chat_body(20))
+    await stream.head()
+    assert (await stream.rest()).events[-1] == "[DONE]"
+    container.terminate()
+    assert await container.wait() == 0
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [line["e"] for line in lines] == ["open", "close"]
+    assert lines[0]["id"] == lines[1]["id"]
+    assert (lines[1]["pod"], lines[1]["sent_tokens"], lines[1]["finish"]) == ("llm-1", 20, "length")

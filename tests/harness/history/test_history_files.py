@@ -11,7 +11,7 @@ from harness.errors import BadInput
 from harness.history.jsonl import append_fault, append_mark
 from harness.history.reader import History
 from harness.history.run_info import RunInfo
-from harness.history.tables import RECORDED_KINDS, FaultEvent, FaultStage, ObjectEventType, Phase
+from harness.history.tables import RECORDED_KINDS, FaultEvent, FaultStage, LedgerEntry, ObjectEventType, Phase
 from harness.history.writer import HistoryWriter
 
 PHASES = (Phase("warm_up", 0, 50), Phase("steady", 50, 100))
@@ -196,3 +196,24 @@ def test_run_info_refuses_what_it_does_not_know(tmp_path: Path) -> None:
 def test_a_folder_that_is_no_run_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no recorded run"):
         History.load(tmp_path)
+
+
+def test_the_ledger_of_the_fakes_is_read_where_there_is_one(tmp_path: Path) -> None:
+    with record(tmp_path) as writer:
+        writer.write_load(schedule(), tmp_path / "load" / "records.jsonl", PHASES)
+        writer.write_run_info(INFO)
+    assert History.load(tmp_path).ledger is None
+    lines = [
+        {"pod": "a", "e": "open", "id": "chatcmpl-7-0", "prompt_tokens": 1},
+        {"pod": "b", "e": "open", "id": "chatcmpl-7-1", "prompt_tokens": 2},
+        {"pod": "a", "e": "close", "id": "chatcmpl-7-0", "sent_tokens": 3, "sent_events": 3, "finish": "length"},
+    ]
+    (tmp_path / "history" / "ledger.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"po')
+    history = History.load(tmp_path)
+    assert history.ledger == (
+        LedgerEntry(0, "a", "7-0", 1, True, 3, 3, "length"),
+        LedgerEntry(1, "b", "7-1", 2),
+    )
+    assert [gap.reason for gap in history.gaps if gap.kind == "ledger.jsonl"] == [
+        "ledger.jsonl: line 4 is cut or damaged"
+    ]
