@@ -1,0 +1,45 @@
+"""What a fail says in one paragraph: what was promised, what happened, when, to whom, why, and what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from harness.checks.units import both, listed, scenario_s
+from harness.history.tables import FaultEvent, FaultStage
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+
+NOT_TOLD = "the history does not tell why"
+"""For a cause that nothing recorded bears out."""
+
+
+def tell(
+    *, promised: str, happened: str, when: str = "", objects: Sequence[str] = (), cause: str = "", change: str = ""
+) -> str:
+    """One paragraph. A part that is not known is left out, but the cause, which is then said to be unknown."""
+    parts = [
+        f"Promised: {promised}.",
+        f"What happened: {happened}{', ' + when if when else ''}.",
+        f"Objects: {listed(list(dict.fromkeys(objects)))}." if objects else "",
+        f"First cause: {cause or NOT_TOLD}.",
+        f"What to change: {change}." if change else "",
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def moment(history: History, t_ns: int | None) -> str:
+    """A moment on the load's clock, and on the clock of the fault that struck last before it."""
+    if t_ns is None:
+        return ""
+    scale = history.run.time_scale
+    text = f"at {scenario_s(t_ns - history.run.load_start_ns, scale):.1f} s of the load"
+    struck = last_fault(history, t_ns)
+    return f"{text}, {both(t_ns - struck.t_ns, scale)} after {struck.fault_id} struck" if struck else text
+
+
+def last_fault(history: History, t_ns: int) -> FaultEvent | None:
+    """The disruptive fault that was injected last before a moment."""
+    struck = [f for f in history.faults if f.disruptive and f.stage is FaultStage.INJECTED and f.t_ns <= t_ns]
+    return max(struck, key=lambda fault: fault.t_ns, default=None)
