@@ -23,7 +23,14 @@ FOLDER = Path(__file__).resolve().parent
 _WRITTEN = "<!-- written by docs/generate.py; change the docstrings it reads, then run it again -->"
 _BOUNDS = (("gt", "more than {}"), ("ge", "at least {}"), ("le", "at most {}"))
 _TEXTS = {"selector": "a label selector", "manifest": "a file, from the experiment's folder"}
-_UNITS = {"_s": "scenario seconds", "_s_max": "scenario seconds", "_ms": "milliseconds", "_ratio_min": "a share"}
+_UNITS = {
+    "_s": "scenario seconds",
+    "_s_max": "scenario seconds",
+    "_s_min": "scenario seconds",
+    "_ms": "milliseconds",
+    "_ratio_min": "a share",
+    "_ratio_max": "a share",
+}
 
 
 def checks_page() -> str:

@@ -58,6 +58,8 @@ class Finding:
     """Names of the validity checks on which a FAIL of this check depends."""
     judged: Status | None = None
     because: str | None = None
+    story: str = ""
+    """Of a FAIL, in one paragraph: promised, happened, when, which objects, first cause, what to change."""
 
 
 @dataclass(frozen=True, slots=True)

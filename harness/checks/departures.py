@@ -6,21 +6,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.checks.units import NS_PER_S
-from harness.history.lives import Json, Life, condition, going, lives, node_of, owner_of, terminal, workload_pods
+from harness.history.lives import (
+    Json,
+    Life,
+    condition,
+    disrupted,
+    going,
+    lives,
+    node_of,
+    owner_of,
+    terminal,
+    workload_pods,
+)
 from harness.history.scaleup import replica_steps
 from harness.history.tables import FaultStage, ObjectEvent
 
 if TYPE_CHECKING:
     from harness.history.reader import History
-
-DISRUPTION_TAINTS = frozenset(
-    {
-        "karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler", "aws-node-termination-handler/spot-itn",
-        "node.kubernetes.io/unschedulable",
-    }
-)  # fmt: skip
-"""Taints by which somebody announces that a node's pods will be moved."""
-
 
 _SCALED_NS = NS_PER_S
 """A pod that goes this shortly after or before its owner was seen scaled down went for that reason."""
@@ -149,10 +151,6 @@ def node_fates(history: History) -> dict[str, NodeFate]:
         noticed = [t for t in (tainted.t_ns if tainted else None, struck.get(life.name)) if t is not None]
         fates[life.name] = NodeFate(life.name, min(noticed, default=None), _t(life.gone), _t(silent))
     return fates
-
-
-def disrupted(node: Json) -> bool:
-    return any(taint.get("key") in DISRUPTION_TAINTS for taint in node.get("spec", {}).get("taints") or ())
 
 
 def _silent(node: Json) -> bool:

@@ -7,16 +7,23 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from harness.checks.capacity import capacity
 from harness.checks.change_undone import change_undone
+from harness.checks.controllers import controllers
+from harness.checks.device import device
 from harness.checks.faults_observed import faults_observed
 from harness.checks.gang import gang
 from harness.checks.graceful_drain import graceful_drain
 from harness.checks.load_offered import load_offered
 from harness.checks.machine_did_not_stall import machine_did_not_stall
+from harness.checks.metrics_path import metrics_path
 from harness.checks.pdb import pdb
 from harness.checks.recorder_complete import recorder_complete
+from harness.checks.recovery import recovery
+from harness.checks.requests import requests
 from harness.checks.requests_accounted import requests_accounted
 from harness.checks.run_complete import run_complete
+from harness.checks.scale_down import scale_down
 from harness.checks.scale_up import scale_up
 from harness.checks.slo import slo
 from harness.checks.steady_before import steady_before
@@ -29,9 +36,16 @@ if TYPE_CHECKING:
 CHECKS: dict[str, Callable[[History, Any], Finding]] = {
     "slo": slo,
     "scale_up": scale_up,
+    "scale_down": scale_down,
     "graceful_drain": graceful_drain,
     "pdb": pdb,
     "gang": gang,
+    "capacity": capacity,
+    "device": device,
+    "controllers": controllers,
+    "metrics_path": metrics_path,
+    "requests": requests,
+    "recovery": recovery,
 }
 """Judged where the experiment asks for them, each with the model of the same name in ``harness.spec.checks``."""
 

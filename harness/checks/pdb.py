@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.checks.departures import disrupted, scale_downs, scaled_away
+from harness.checks.departures import scale_downs, scaled_away
 from harness.checks.units import NS_PER_MS, both, count, listed, scenario_s
-from harness.history.lives import Json, Life, condition, going, labels_of, lives, node_of, ready, terminal
+from harness.history.lives import Json, Life, condition, disrupted, going, labels_of, lives, node_of, ready, terminal
 from harness.history.scaleup import leaving
 from harness.history.tables import ObjectEvent, ObjectEventType
 from harness.verdict import Evidence, Finding, Role, Status, Value

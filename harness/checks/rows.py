@@ -34,6 +34,8 @@ class Request:
     outcome: str
     reason: str | None
     phase: str
+    chunks: int
+    finish_reason: str | None
 
     @property
     def ref(self) -> str:

@@ -49,6 +49,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "judged": finding.judged.value if finding.judged else None,
         "because": finding.because,
         "sentence": finding.sentence,
+        "story": finding.story,
         "exercised": finding.exercised,
         "needs": list(finding.needs),
         "numbers": _values(finding.numbers),
@@ -71,6 +72,7 @@ def _read_finding(raw: dict[str, Any]) -> Finding:
         needs=tuple(raw["needs"]),
         judged=Status(raw["judged"]) if raw["judged"] else None,
         because=raw["because"],
+        story=str(raw.get("story", "")),
     )
 
 

@@ -30,11 +30,14 @@ def tell(
 
 
 def moment(history: History, t_ns: int | None) -> str:
+    """``at 331.2 s of the load, 11.2 s after spot_interruption-1 struck``."""
+    return f"at {clock(history, t_ns)}" if t_ns is not None else ""
+
+
+def clock(history: History, t_ns: int) -> str:
     """A moment on the load's clock, and on the clock of the fault that struck last before it."""
-    if t_ns is None:
-        return ""
     scale = history.run.time_scale
-    text = f"at {scenario_s(t_ns - history.run.load_start_ns, scale):.1f} s of the load"
+    text = f"{scenario_s(t_ns - history.run.load_start_ns, scale):.1f} s of the load"
     struck = last_fault(history, t_ns)
     return f"{text}, {both(t_ns - struck.t_ns, scale)} after {struck.fault_id} struck" if struck else text
 

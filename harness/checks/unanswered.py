@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.checks.units import NS_PER_S
+from harness.history.autoscaler import readable_ns
 from harness.history.lives import lives
-from harness.history.scaleup import LOAD_STEP, readable_ns
+from harness.history.scaleup import LOAD_STEP
 
 if TYPE_CHECKING:
     from harness.history.reader import History

@@ -14,6 +14,11 @@ def scenario_s(ns: int, time_scale: float) -> float:
     return ns / NS_PER_S * time_scale
 
 
+def span_ns(seconds: float, time_scale: float) -> int:
+    """Scenario seconds, as limits are written, in nanoseconds of the clock."""
+    return round(seconds / time_scale * NS_PER_S)
+
+
 def ms(ns: int) -> float:
     return ns / NS_PER_MS
 

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 GPU = "nvidia.com/gpu"
+DISRUPTION_TAINTS = frozenset(
+    {
+        "karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler", "aws-node-termination-handler/spot-itn",
+        "node.kubernetes.io/unschedulable",
+    }
+)  # fmt: skip
+"""Taints by which somebody announces that a node's pods will be moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,3 +165,7 @@ def _tolerates(toleration: Json, taint: Json) -> bool:
     if toleration.get("operator") == "Exists":
         return toleration.get("key") in (None, "", taint.get("key"))
     return toleration.get("key") == taint.get("key") and (toleration.get("value") or "") == (taint.get("value") or "")
+
+
+def disrupted(node: Json) -> bool:
+    return any(taint.get("key") in DISRUPTION_TAINTS for taint in node.get("spec", {}).get("taints") or ())

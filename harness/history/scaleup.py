@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from harness.history.autoscaler import readable_ns
 from harness.history.lives import (
     Life,
     allocatable,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 LOAD_STEP = "load_step"
 """The supervisor's mark at the planned time of each step of the load."""
-METRICS_SOURCE = "custom.metrics"
 SERVICE_LABEL = "kubernetes.io/service-name"
 _TAIL_NS = 1_000_000_000
 """What was decided this shortly before the recording's end had no time to happen."""
@@ -340,33 +340,6 @@ def _first_tokens(history: History) -> dict[str, int]:
     for pod, t in zip(table["pod"].tolist(), table["first_token_ns"].tolist(), strict=True):
         first[pod] = min(t, first.get(pod, t))
     return first
-
-
-def readable_ns(history: History) -> list[int]:
-    """When the recorder's own scrapes of the metrics API showed the metric above the autoscaler's target."""
-    above: set[int] = set()
-    table = history.samples[history.samples["source"] == METRICS_SOURCE]
-    for metric, target in _targets(history):
-        scraped: dict[int, list[float]] = {}
-        own = table[table["name"] == metric]
-        for t, value in zip(own["t_ns"].tolist(), own["value"].tolist(), strict=True):
-            scraped.setdefault(t, []).append(value)
-        above |= {t for t, values in scraped.items() if sum(values) / len(values) > target}
-    return sorted(above)
-
-
-def _targets(history: History) -> list[tuple[str, float]]:
-    found: dict[str, float] = {}
-    for life in lives(history.objects, "HorizontalPodAutoscaler"):
-        for metric in life.last.get("spec", {}).get("metrics") or ():
-            pods = metric.get("pods") or {}
-            if (name := pods.get("metric", {}).get("name")) and (value := pods.get("target", {}).get("averageValue")):
-                found[str(name)] = _quantity(str(value))
-    return list(found.items())
-
-
-def _quantity(text: str) -> float:
-    return float(text[:-1]) / 1000 if text.endswith("m") else float(text)
 
 
 def _ref(event: ObjectEvent | None) -> str:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from harness.checks.rows import Request, rows
 from harness.checks.units import NS_PER_S, scenario_s
+from harness.history.autoscaler import METRICS_SOURCE
 from harness.history.lives import Json, Life, going, lives, owner_of, ready, terminal, workload_pods
-from harness.history.scaleup import METRICS_SOURCE
 from harness.history.tables import FaultStage
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import Field, Strict, model_validator
 
 from harness.spec.document import did_you_mean
-from harness.spec.model import CountFromZero, Ratio, Seconds, SpecModel, mistake
+from harness.spec.model import CountFromZero, Ratio, Seconds, SecondsFromZero, SpecModel, mistake
 
 PhaseName = Literal["warm_up", "steady", "fault", "recovery", "all"]
 
@@ -121,6 +121,94 @@ class GangSpec(CheckSpec):
     """Defaults to ``atomicity_s_max``. A member that was lost may have to wait for a node; binding never does."""
 
 
+class ScaleDownSpec(CheckSpec):
+    """Once the load is gone the workload is back at its floor in time, without thrash and without losing work."""
+
+    name: ClassVar[str] = "scale_down"
+
+    floor_s_max: Seconds = 600.0
+    reversal_s_min: SecondsFromZero = 120.0
+    """A step that turns the one before it back within this time, with no load step between them, is thrash."""
+    reversals_max: CountFromZero = 0
+    node_life_s_min: SecondsFromZero = 120.0
+    """A node that came and went again sooner, though no fault hit it, was not worth its start."""
+    streams_lost_max: CountFromZero = 0
+
+
+Price = Annotated[float, Strict(), Field(gt=0)]
+
+
+class CapacitySpec(CheckSpec):
+    """Capacity follows need: no more nodes than needed, no need unmet for long, no more idle or cost than allowed."""
+
+    name: ClassVar[str] = "capacity"
+
+    nodes_over_max: CountFromZero = 1
+    """Nodes there at once beyond what all pods that asked for GPUs would have filled; partly filled ones happen."""
+    short_s_max: Seconds = 600.0
+    gpu_idle_ratio_max: Ratio | None = None
+    cost_per_hour_max: Price | None = None
+    cost_per_million_tokens_max: Price | None = None
+    spot_ratio_max: Ratio | None = None
+    protected_ready_min: CountFromZero | None = None
+    """Ready replicas on nodes that are not spot, at every moment of the load."""
+
+
+class DeviceSpec(CheckSpec):
+    """No GPU is given out twice, no pod is refused by its node, and a GPU that is lost is found again in time."""
+
+    name: ClassVar[str] = "device"
+
+    admission_failures_max: CountFromZero = 0
+    lost_s_max: Seconds = 300.0
+
+
+class ControllersSpec(CheckSpec):
+    """One writer decides the size of a workload: it acts on what it reads, and it makes up its mind."""
+
+    name: ClassVar[str] = "controllers"
+
+    fights_max: CountFromZero = 0
+    """Times that one writer put back what another had just changed."""
+    oscillations_max: CountFromZero = 2
+    """Times that a size went away and came back within ``oscillation_s_max``, whoever wrote it."""
+    oscillation_s_max: Seconds = 120.0
+    react_s_max: Seconds = 45.0
+    """For how long an autoscaler below its maximum may read too much and do nothing: three syncs of the HPA."""
+
+
+class MetricsPathSpec(CheckSpec):
+    """What an autoscaler reads follows the load in time, has no holes, and is not 0 while requests wait."""
+
+    name: ClassVar[str] = "metrics_path"
+
+    seen_s_max: Seconds = 60.0
+    hole_s_max: Seconds = 60.0
+
+
+class RequestsSpec(CheckSpec):
+    """Both books agree: every answer was given once, and no token of it was lost or repeated."""
+
+    name: ClassVar[str] = "requests"
+
+    tokens_lost_max: CountFromZero = 0
+    answers_repeated_max: CountFromZero = 0
+
+
+class RecoverySpec(CheckSpec):
+    """After the last fault the system is steady again within a bound, and nothing of it is left over."""
+
+    name: ClassVar[str] = "recovery"
+
+    steady_s_max: Seconds = 300.0
+    hold_s_min: SecondsFromZero = 15.0
+    """It must stay steady for this long to count."""
+
+
 CHECK_SPECS: dict[str, type[CheckSpec]] = {
-    spec.name: spec for spec in (SloSpec, ScaleUpSpec, GracefulDrainSpec, PdbSpec, GangSpec)
-}
+    spec.name: spec
+    for spec in (
+        SloSpec, ScaleUpSpec, ScaleDownSpec, GracefulDrainSpec, PdbSpec, GangSpec, CapacitySpec, DeviceSpec,
+        ControllersSpec, MetricsPathSpec, RequestsSpec, RecoverySpec,
+    )
+}  # fmt: skip

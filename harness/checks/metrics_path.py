@@ -1,0 +1,305 @@
+"""What an autoscaler reads follows the load in time, has no holes, and is not 0 while requests wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from harness.checks.rows import rows
+from harness.checks.story import clock, moment, tell
+from harness.checks.units import NS_PER_S, both, count, listed, scenario_s, span_ns
+from harness.history.autoscaler import METRICS_SOURCE, Reading, autoscalers, pod_metrics, readings, scales
+from harness.history.gpus import changes
+from harness.history.lives import Life, condition, lives, owner_of, ready, workload_pods
+from harness.history.scaleup import replica_steps
+from harness.history.tables import ObjectEvent
+from harness.verdict import Evidence, Finding, Role, Status, Value
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+    from harness.spec.checks import MetricsPathSpec
+
+NEEDS = ("load_offered", "machine_did_not_stall")
+_WAITED_NS = NS_PER_S // 2
+"""A request that has no token this long after it was sent is taken to wait: an idle server answers sooner."""
+_JOIN_NS = NS_PER_S
+"""Pressures with a shorter pause between them are one."""
+_COUNTS_WAITING = ("waiting", "queue")
+
+
+@dataclass(frozen=True, slots=True)
+class Pressure:
+    """A time in which, by the clients' own account, more requests waited than the autoscaler keeps. ``seen_ns`` is when
+    the metric was first read above its target, ``read`` what was read until then."""
+
+    metric: str
+    start_ns: int
+    end_ns: int
+    seen_ns: int | None
+    read: str
+
+    @property
+    def lag_ns(self) -> int | None:
+        return None if self.seen_ns is None else max(0, self.seen_ns - self.start_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A time in which the metric could not be read. ``watched`` says whether the recorder itself was there to tell."""
+
+    metric: str
+    start_ns: int
+    end_ns: int
+    watched: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BlindStep:
+    """The autoscaler took replicas away though it could read nothing."""
+
+    target: str
+    before: int
+    after: int
+    event: ObjectEvent
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    judged: list[Pressure]
+    slow: list[Pressure]
+    holes: list[Hole]
+    blind: list[BlindStep]
+
+
+def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
+    """How long after the load's own pressure an autoscaler could read it, by the recorder's scrapes of the same API.
+
+    Pressure is taken from the requests: sent, and without a token for half a clock second. It is compared with metrics
+    that count waiting requests; a lag is known no finer than the recorder scrapes (twice a clock second). Pressure that
+    is over before `seen_s_max` and was never read puts nothing to the test. An autoscaler without a reading must
+    leave the size as it is: taking replicas away then is wrong whatever the limits say.
+
+    UNKNOWN without an autoscaler that reads such a metric, when nothing of it was ever read, when requests never waited
+    for long enough, and when the recorder itself was not there while nothing was read.
+    """
+    metrics: dict[str, float] = {}
+    for scaler in autoscalers(history):
+        metrics |= {n: target for n, target in pod_metrics(scaler.last).items() if any(w in n for w in _COUNTS_WAITING)}
+    read = {name: readings(history, name) for name in metrics}
+    limit_ns, hole_ns = (span_ns(s, history.run.time_scale) for s in (spec.seen_s_max, spec.hole_s_max))
+    pressures = [p for name, target in metrics.items() for p in pressures_of(history, name, target, read[name])]
+    judged = [p for p in pressures if p.seen_ns is not None or p.end_ns - p.start_ns > limit_ns]
+    slow = [p for p in judged if p.lag_ns is None or p.lag_ns > limit_ns]
+    holes = [h for name in metrics for h in holes_of(history, name, read[name], hole_ns)]
+    seen = _Seen(judged, slow, [h for h in holes if h.watched], _blind_steps(history, holes))
+    wrong = _wrong(history, spec, seen)
+    unwatched = [h for h in holes if not h.watched]
+    if not metrics:
+        status, sentence = Status.UNKNOWN, "no autoscaler reads a metric per pod that counts waiting requests"
+    elif not any(read.values()):
+        status, sentence = Status.UNKNOWN, f"the recorder never read a value of {listed(sorted(metrics))}"
+    elif wrong:
+        status, sentence = Status.FAIL, "; ".join(wrong)
+    elif unwatched:
+        status, sentence = (
+            Status.UNKNOWN,
+            "the recorder did not scrape for a while, so holes in the metric are not known",
+        )
+    elif not judged:
+        status, sentence = Status.UNKNOWN, "requests never waited for long enough to show in the metric"
+    else:
+        worst = max(p.lag_ns or 0 for p in judged)
+        status = Status.PASS
+        sentence = (
+            f"{count(len(judged), 'time')} that requests waited, read within {both(worst, history.run.time_scale)} "
+            f"(limit {spec.seen_s_max:.0f} s), no hole"
+        )
+    lags = [p.lag_ns for p in judged if p.lag_ns is not None]
+    numbers: dict[str, Value] = {
+        "seen_s_max": spec.seen_s_max,
+        "pressures": len(judged),
+        "never_read": sum(1 for p in slow if p.seen_ns is None),
+        "lag_s_worst": scenario_s(max(lags), history.run.time_scale) if lags else None,
+        "holes": len(seen.holes),
+        "hole_s_longest": _longest_s(history, seen.holes),
+        "scaled_down_blind": len(seen.blind),
+    }
+    story = _story(history, spec, seen) if status is Status.FAIL else ""
+    needs = () if seen.blind else NEEDS
+    exercised = len(judged) + len(seen.holes) + len(seen.blind)
+    rows_ = _evidence(history, seen)
+    return Finding("metrics_path", Role.CHECK, status, sentence, exercised, numbers, rows_, needs, story=story)
+
+
+def pressures_of(history: History, metric: str, target: float, read: list[Reading]) -> list[Pressure]:
+    """The clients' account, compared with the readings of the same time."""
+    found: list[Pressure] = []
+    for start, end in _joined(_pressed(history, target)):
+        within = [r for r in read if start - _JOIN_NS <= r.t_ns <= end + _JOIN_NS]
+        seen = next((r.t_ns for r in within if r.mean > target), None)
+        until = [r for r in within if seen is None or r.t_ns < seen]
+        words = "nothing" if not until else "0" if not any(r.mean for r in until) else "too little"
+        found.append(Pressure(metric, start, end, seen, words))
+    return found
+
+
+def _pressed(history: History, target: float) -> list[tuple[int, int]]:
+    """Spans in which more requests waited than ``target`` for each ready pod."""
+    steps: list[tuple[int, int, int]] = []
+    for row in rows(history.requests):
+        if row.sent_ns is None:
+            continue
+        until = row.first_token_ns or row.end_ns
+        if until is not None and until > row.sent_ns + _WAITED_NS:
+            steps += [(row.sent_ns + _WAITED_NS, 1, 0), (until, -1, 0)]
+    serving: set[str] = set()
+    for t_ns, life, event in changes(workload_pods(history)):
+        was = len(serving)
+        if event is not None and ready(event.object):
+            serving.add(life.uid)
+        else:
+            serving.discard(life.uid)
+        if len(serving) != was:
+            steps.append((t_ns, 0, len(serving) - was))
+    found: list[tuple[int, int]] = []
+    waiting = pods = 0
+    start: int | None = None
+    for t_ns, more, came in sorted(steps):
+        waiting, pods = waiting + more, pods + came
+        pressed = waiting > target * max(1, pods)
+        if pressed and start is None:
+            start = t_ns
+        elif not pressed and start is not None:
+            found.append((start, t_ns))
+            start = None
+    return found
+
+
+def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for start, end in spans:
+        if found and start - found[-1][1] <= _JOIN_NS:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return found
+
+
+def holes_of(history: History, metric: str, read: list[Reading], limit_ns: int) -> list[Hole]:
+    """Longer than the limit without a reading while the load was on. Without any reading at all there is no metric."""
+    run, table = history.run, history.samples
+    if not read:
+        return []
+    others = sorted(table[~table["source"].isin([METRICS_SOURCE, "machine", "load"])]["t_ns"].tolist())
+    inside = [r.t_ns for r in read if run.load_start_ns <= r.t_ns <= run.load_end_ns]
+    edges = [run.load_start_ns, *inside, run.load_end_ns]
+    return [Hole(metric, a, b, any(a < t < b for t in others)) for a, b in pairwise(edges) if b - a > limit_ns]
+
+
+def _blind_steps(history: History, holes: list[Hole]) -> list[BlindStep]:
+    """Steps down in a hole, or while the autoscaler itself said that it could not read its metrics."""
+    found: list[BlindStep] = []
+    for scaler in autoscalers(history):
+        for target in _targets(history, scaler):
+            for before, after, event in replica_steps(target):
+                if after >= before or event.t_ns < history.run.load_start_ns:
+                    continue
+                active = condition(scaler.at(event.t_ns) or {}, "ScalingActive")
+                said = str(active.get("reason") or "")
+                hole = next((h for h in holes if h.watched and h.start_ns < event.t_ns < h.end_ns), None)
+                if active.get("status") == "False" and said.startswith("FailedGet"):
+                    found.append(BlindStep(target.name, before, after, event, f"its autoscaler said {said}"))
+                elif hole is not None:
+                    why = f"{hole.metric} could not be read since {clock(history, hole.start_ns)}"
+                    found.append(BlindStep(target.name, before, after, event, why))
+    return found
+
+
+def _targets(history: History, scaler: Life) -> list[Life]:
+    kinds = ("Deployment", "ReplicaSet")
+    return [t for kind in kinds for t in lives(history.objects, kind) if not owner_of(t.last) and scales(scaler, t)]
+
+
+def _wrong(history: History, spec: MetricsPathSpec, seen: _Seen) -> list[str]:
+    scale = history.run.time_scale
+    parts = []
+    if seen.blind:
+        b = seen.blind[0]
+        times = count(len(seen.blind), "time")
+        parts.append(f"scaled down blind {times} (first: {b.target} from {b.before} to {b.after}, while {b.why})")
+    never = [p for p in seen.slow if p.lag_ns is None]
+    if never:
+        p = never[0]
+        parts.append(
+            f"{p.metric} never showed {count(len(never), 'time')} that requests waited: {p.read} was read for "
+            f"{both(p.end_ns - p.start_ns, scale)}"
+        )
+    lags = [p.lag_ns for p in seen.slow if p.lag_ns is not None]
+    if lags:
+        parts.append(f"it could be read only after {both(max(lags), scale)} (limit {spec.seen_s_max:.0f} s)")
+    if seen.holes:
+        longest = max(h.end_ns - h.start_ns for h in seen.holes)
+        parts.append(
+            f"{count(len(seen.holes), 'hole')} in it, the longest {both(longest, scale)} "
+            f"(limit {spec.hole_s_max:.0f} s)"
+        )
+    return parts
+
+
+def _longest_s(history: History, holes: list[Hole]) -> float | None:
+    longest = max((h.end_ns - h.start_ns for h in holes), default=None)
+    return None if longest is None else scenario_s(longest, history.run.time_scale)
+
+
+def _story(history: History, spec: MetricsPathSpec, seen: _Seen) -> str:
+    happened = "; ".join(_wrong(history, spec, seen))
+    if seen.blind:
+        b = seen.blind[0]
+        return tell(
+            promised="an autoscaler that cannot read its metric leaves the size as it is",
+            happened=happened,
+            when=moment(history, b.event.t_ns),
+            objects=[b.target],
+            cause=b.why,
+            change="let a missing value be missing: a query that finds nothing must not answer 0",
+        )
+    if seen.slow:
+        p = seen.slow[0]
+        return tell(
+            promised=f"waiting requests can be read within {spec.seen_s_max:.0f} s",
+            happened=happened,
+            when=f"they waited from {clock(history, p.start_ns)}",
+            objects=[p.metric],
+            cause="" if p.seen_ns is not None else f"the metrics API answered {p.read}",
+            change="look at scrape interval, rate window and adapter, and at pods that are not scraped",
+        )
+    hole = max(seen.holes, key=lambda h: h.end_ns - h.start_ns)
+    return tell(
+        promised=f"the metric can be read at least every {spec.hole_s_max:.0f} s",
+        happened=happened,
+        when=f"since {clock(history, hole.start_ns)}",
+        objects=[hole.metric],
+        change="look at what stores the metric and at the adapter's own health in that time",
+    )
+
+
+def _evidence(history: History, seen: _Seen) -> tuple[Evidence, ...]:
+    scale = history.run.time_scale
+    found = [
+        Evidence(
+            f"objects:{b.event.index}", b.event.t_ns, f"{b.target} from {b.before} to {b.after} while {b.why}",
+            {"target": b.target, "before": b.before, "after": b.after},
+        )
+        for b in seen.blind
+    ]  # fmt: skip
+    for p in sorted(seen.judged, key=lambda p: (p not in seen.slow, p.start_ns)):
+        when = f"read after {both(p.lag_ns, scale)}" if p.lag_ns is not None else f"never read: {p.read} was"
+        text = f"requests waited for {both(p.end_ns - p.start_ns, scale)}, {when}"
+        facts: dict[str, Value] = {"metric": p.metric, "read_until_then": p.read}
+        found.append(Evidence(f"samples:{METRICS_SOURCE}/{p.metric}", p.start_ns, text, facts))
+    for h in seen.holes:
+        text = f"nothing was read for {both(h.end_ns - h.start_ns, scale)}"
+        found.append(Evidence(f"samples:{METRICS_SOURCE}/{h.metric}", h.start_ns, text, {"metric": h.metric}))
+    return tuple(found)

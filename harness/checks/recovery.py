@@ -1,0 +1,299 @@
+"""After the last fault the system is steady again within a bound, and nothing of the fault is left over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.checks.gang import gangs_of, holds
+from harness.checks.scale_down import targets_of
+from harness.checks.sight import blind, recorded_until
+from harness.checks.story import clock, moment, tell
+from harness.checks.units import both, count, listed, scenario_s, span_ns
+from harness.history.gpus import changes
+from harness.history.lives import (
+    Json,
+    Life,
+    disrupted,
+    going,
+    lives,
+    node_of,
+    ready,
+    terminal,
+    unschedulable,
+    workload_pods,
+)
+from harness.history.tables import FaultEvent, FaultStage
+from harness.verdict import Evidence, Finding, Role, Status, Value
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+    from harness.spec.checks import RecoverySpec
+
+NEEDS = ("load_offered", "machine_did_not_stall", "steady_before")
+_BLINDING = frozenset({"Pod", "Node", "Deployment", "ReplicaSet", "PodGroup", "NodeClaim"})
+_OVER = frozenset({FaultStage.ENDED, FaultStage.HEALED, FaultStage.FAILED})
+_GRACE_S = 30.0
+"""Scenario seconds beyond its own grace after which a terminating object is left over."""
+_CORDON = "node.kubernetes.io/unschedulable"
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Something that is still not right when the recording ends, and since when."""
+
+    kind: str
+    name: str
+    what: str
+    since_ns: int
+    ref: str
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """``steady_ns`` is when the system was steady for long enough; ``wants`` what it still lacked last."""
+
+    start_ns: int
+    steady_ns: int | None
+    wants: str
+
+
+def recovery(history: History, spec: RecoverySpec) -> Finding:
+    """Steady: every wanted pod is ready, none found no room, every node that stays is Ready, every gang is whole.
+
+    The clock starts when the last disruptive fault is over (its own course, else its heal). Left over is what is still
+    there at the recording's end and had its time: taints and cordons, nodes that are not Ready, pods on nodes that
+    are gone or that end beyond their grace, claims without a node, gangs that are partly bound.
+
+    UNKNOWN when no disruptive fault came to its end, when the recording ends before the time was up, and when the
+    recorder was blind meanwhile.
+    """
+    ends = fault_ends(history)
+    if not ends:
+        sentence = "no disruptive fault came to its end, so there was nothing to recover from"
+        return Finding("recovery", Role.CHECK, Status.UNKNOWN, sentence, 0, needs=NEEDS)
+    scale = history.run.time_scale
+    start_ns = max(event.t_ns for event in ends)
+    back = returned(history, start_ns, span_ns(spec.hold_s_min, scale))
+    left = leftovers(history, span_ns(spec.steady_s_max, scale), start_ns)
+    due_ns = start_ns + span_ns(spec.steady_s_max, scale)
+    late = back.steady_ns is None or back.steady_ns > due_ns
+    early_end = back.steady_ns is None and recorded_until(history) < due_ns
+    gap = blind(history, _BLINDING, start_ns)
+    wrong = _wrong(history, spec, back, late and not early_end, left)
+    if wrong and gap is None:
+        status, sentence = Status.FAIL, "; ".join(wrong)
+    elif gap is not None:
+        status, sentence = Status.UNKNOWN, f"the recorder was blind for {gap.kind} after the last fault was over"
+    elif early_end:
+        status, sentence = Status.UNKNOWN, f"{back.wants} when the recording ended, before its time was up"
+    else:
+        took = both((back.steady_ns or start_ns) - start_ns, scale)
+        status = Status.PASS
+        limit = f"limit {spec.steady_s_max:.0f} s"
+        over = f"after the last of {count(len(ends), 'fault')} was over ({limit})"
+        sentence = f"steady {took} {over}, nothing left over"
+    steady_ns = None if back.steady_ns is None else back.steady_ns - start_ns
+    numbers: dict[str, Value] = {
+        "steady_s_max": spec.steady_s_max,
+        "faults_over": len(ends),
+        "steady_s": None if steady_ns is None else scenario_s(steady_ns, scale),
+        "left_over": len(left),
+    }
+    story = _story(history, spec, back, left, wrong) if status is Status.FAIL else ""
+    rows = _evidence(history, ends, back, left)
+    return Finding("recovery", Role.CHECK, status, sentence, len(ends), numbers, rows, NEEDS, story=story)
+
+
+def fault_ends(history: History) -> list[FaultEvent]:
+    """For each injected disruptive fault the first event by which it was over."""
+    injected = {f.fault_id for f in history.faults if f.disruptive and f.stage is FaultStage.INJECTED}
+    over: dict[str, FaultEvent] = {}
+    for event in sorted(history.faults, key=lambda f: f.t_ns):
+        if event.fault_id in injected and event.stage in _OVER:
+            over.setdefault(event.fault_id, event)
+    return list(over.values())
+
+
+def returned(history: History, start_ns: int, hold_ns: int) -> Return:
+    """Walks through all versions of what matters from the fault's end on."""
+    world = _World(history)
+    since: int | None = None
+    wants = ""
+    for t_ns, life, event in changes(world.all):
+        if t_ns > start_ns and since is None and not (wants := world.wants()):
+            since = start_ns
+        if since is not None and t_ns - since >= hold_ns and t_ns > start_ns:
+            return Return(start_ns, since, "")
+        world.take(life, event.object if event is not None else None)
+        if t_ns < start_ns:
+            continue
+        lacking = world.wants()
+        since = None if lacking else since if since is not None else t_ns
+        wants = lacking or wants
+    if since is None and not wants and not (wants := world.wants()):
+        since = start_ns
+    if since is not None and recorded_until(history) - since >= hold_ns:
+        return Return(start_ns, since, "")
+    return Return(start_ns, None, wants or "the system was not steady for long enough")
+
+
+class _World:
+    """What is wanted and what is there, kept up version by version."""
+
+    def __init__(self, history: History) -> None:
+        self._workload = {pod.uid for pod in workload_pods(history)}
+        self._gangs = [(gang, {m.uid for m in gang.members}) for gang in gangs_of(history)]
+        targets = targets_of(history)
+        self._targets = {life.uid for life in targets}
+        nodes, pods, groups = (lives(history.objects, kind) for kind in ("Node", "Pod", "PodGroup"))
+        self.all: list[Life] = [*nodes, *pods, *groups, *targets]
+        self._now: dict[str, dict[str, Json]] = {"Node": {}, "Pod": {}, "PodGroup": {}, "target": {}}
+
+    def take(self, life: Life, obj: Json | None) -> None:
+        kind = "target" if life.uid in self._targets else life.kind
+        if obj is None:
+            self._now[kind].pop(life.uid, None)
+        else:
+            self._now[kind][life.uid] = obj
+
+    def wants(self) -> str:
+        """The first thing that is not as it should be; empty when all is."""
+        pods = self._now["Pod"]
+        wanted = sum(int(t.get("spec", {}).get("replicas", 1)) for t in self._now["target"].values())
+        serving = sum(1 for uid in self._workload if (pod := pods.get(uid)) and ready(pod) and not going(pod))
+        if serving < wanted:
+            return f"{serving} of {wanted} wanted replicas were ready"
+        if homeless := [name(pod) for pod in pods.values() if unschedulable(pod) and not node_of(pod)]:
+            return f"{listed(sorted(homeless))} found no room"
+        if bad := [name(n) for n in self._now["Node"].values() if not ready(n) and not leaves(n)]:
+            return f"{listed(sorted(bad))} was not Ready"
+        for gang, members in self._gangs:
+            bound = sum(1 for uid in members if holds(pods.get(uid)))
+            if gang.group.uid in self._now["PodGroup"] and 0 < bound < gang.min_count:
+                return f"{gang.group.name} had {bound} of {gang.min_count} members"
+        return ""
+
+
+def name(obj: Json) -> str:
+    return str(obj.get("metadata", {}).get("name", ""))
+
+
+def leaves(node: Json) -> bool:
+    return going(node) or disrupted(node)
+
+
+def leftovers(history: History, limit_ns: int, start_ns: int) -> list[Left]:
+    """What is still wrong at the end, and has been for as long as it may."""
+    until = recorded_until(history)
+    found = [*_nodes_left(history), *_pods_left(history), *_claims_left(history), *_gangs_left(history)]
+    return [left for left in found if until - max(left.since_ns, start_ns) > limit_ns]
+
+
+def _nodes_left(history: History) -> list[Left]:
+    found: list[Left] = []
+    for node in lives(history.objects, "Node"):
+        if node.gone is not None:
+            continue
+        keys = [t.get("key") for t in node.last.get("spec", {}).get("taints") or ()]
+        if disrupted(node.last):
+            what = "is cordoned" if keys == [_CORDON] else f"has the taint {listed([str(k) for k in keys])}"
+            found.append(_left(node, what, disrupted))
+        elif not ready(node.last):
+            found.append(_left(node, "is not Ready", lambda obj: not ready(obj)))
+    return found
+
+
+def _pods_left(history: History) -> list[Left]:
+    """A pod on a node that is gone is orphaned; one that is going has its own grace first."""
+    there = {node.name for node in lives(history.objects, "Node") if node.gone is None}
+    ever = {node.name for node in lives(history.objects, "Node")}
+    until = recorded_until(history)
+    found: list[Left] = []
+    for pod in lives(history.objects, "Pod"):
+        on = node_of(pod.last)
+        if pod.gone is not None or terminal(pod.last):
+            continue
+        if on in ever and on not in there:
+            found.append(_left(pod, f"is bound to {on}, which is gone", lambda obj: bool(node_of(obj))))
+        elif going(pod.last):
+            left = _left(pod, "is terminating beyond its grace", going)
+            grace_s = float(pod.last.get("metadata", {}).get("deletionGracePeriodSeconds") or 0) + _GRACE_S
+            if until - left.since_ns > span_ns(grace_s, history.run.time_scale):
+                found.append(left)
+    return found
+
+
+def _claims_left(history: History) -> list[Left]:
+    there = {node.name for node in lives(history.objects, "Node") if node.gone is None}
+    return [
+        _left(claim, "has no node", lambda obj: True)
+        for claim in lives(history.objects, "NodeClaim")
+        if claim.gone is None and str(claim.last.get("status", {}).get("nodeName") or claim.name) not in there
+    ]
+
+
+def _gangs_left(history: History) -> list[Left]:
+    until = history.objects[-1].t_ns if history.objects else 0
+    return [
+        Left(
+            "PodGroup",
+            g.group.name,
+            f"holds {p.bound} of {g.min_count} members",
+            p.start_ns,
+            f"objects:{p.event.index}",
+        )
+        for g in gangs_of(history)
+        for p in g.partials
+        if g.group.gone is None and p.end_ns >= until
+    ]
+
+
+def _left(life: Life, what: str, holds_since: object) -> Left:
+    """Since the version from which on it has been so without a break."""
+    assert callable(holds_since)
+    since = life.seen[-1]
+    for event in reversed(life.seen):
+        if not holds_since(event.object):
+            break
+        since = event
+    return Left(life.kind, life.name, what, since.t_ns, f"objects:{since.index}")
+
+
+def _wrong(history: History, spec: RecoverySpec, back: Return, late: bool, left: list[Left]) -> list[str]:
+    scale = history.run.time_scale
+    parts = []
+    if late and back.steady_ns is None:
+        span = both(recorded_until(history) - back.start_ns, scale)
+        parts.append(f"not steady for {span} after the last fault (limit {spec.steady_s_max:.0f} s): {back.wants}")
+    elif late and back.steady_ns is not None:
+        span = both(back.steady_ns - back.start_ns, scale)
+        parts.append(f"steady only {span} after the last fault was over (limit {spec.steady_s_max:.0f} s)")
+    if left:
+        names = listed([f"{item.kind} {item.name} {item.what}" for item in left])
+        parts.append(f"{count(len(left), 'thing')} left over: {names}")
+    return parts
+
+
+def _story(history: History, spec: RecoverySpec, back: Return, left: list[Left], wrong: list[str]) -> str:
+    first = left[0] if left else None
+    return tell(
+        promised=f"the system is steady within {spec.steady_s_max:.0f} s of the last fault, and nothing is left over",
+        happened="; ".join(wrong),
+        when=f"the last fault was over {moment(history, back.start_ns)}",
+        objects=[f"{item.kind} {item.name}" for item in left],
+        cause=back.wants or (f"{first.name} {first.what} since {clock(history, first.since_ns)}" if first else ""),
+        change="see which controller should have put it right, and whether capacity for it was there",
+    )
+
+
+def _evidence(history: History, ends: list[FaultEvent], back: Return, left: list[Left]) -> tuple[Evidence, ...]:
+    found = [
+        Evidence(item.ref, item.since_ns, f"{item.kind} {item.name} {item.what}", {"kind": item.kind}) for item in left
+    ]
+    if back.wants:
+        found.append(Evidence("", back.start_ns, back.wants))
+    found += [Evidence(f"faults:{e.index}", e.t_ns, f"{e.fault_id} was over ({e.stage.value})") for e in ends]
+    if back.steady_ns is not None:
+        found.append(Evidence("", back.steady_ns, "steady from here on"))
+    return tuple(found)

@@ -1,0 +1,309 @@
+"""Once the load is gone the workload returns to its floor in time, without thrash, and loses no work on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from harness.checks.causes import Cause, causes_of
+from harness.checks.departures import node_fates, pod_fates
+from harness.checks.endings import set_aside
+from harness.checks.rows import Request, rows
+from harness.checks.sight import blind, recorded_until
+from harness.checks.story import moment, tell
+from harness.checks.units import both, count, listed, scenario_s, span_ns
+from harness.history.autoscaler import autoscalers, readable_ns, replicas_min, scales
+from harness.history.lives import Life, lives, owner_of, workload_pods
+from harness.history.scaleup import LOAD_STEP, replica_steps
+from harness.history.tables import FaultStage, ObjectEvent
+from harness.verdict import Evidence, Finding, Role, Status, Value
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+    from harness.spec.checks import ScaleDownSpec
+
+NEEDS = ("machine_did_not_stall",)
+_BLINDING = frozenset({"Deployment", "ReplicaSet", "HorizontalPodAutoscaler"})
+
+
+@dataclass(frozen=True, slots=True)
+class Excursion:
+    """A time above the floor. ``over_ns`` is when the last need for it ended: the last raise, or the last time that
+    the autoscaler's metric was read above its target."""
+
+    target: Life
+    floor: int
+    peak: int
+    start: ObjectEvent
+    over_ns: int
+    back: ObjectEvent | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reversal:
+    target: Life
+    steps: tuple[int, int, int]
+    first: ObjectEvent
+    second: ObjectEvent
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """All that may break the promise, told apart."""
+
+    late: list[Excursion]
+    undecided: list[Excursion]
+    reversals: list[Reversal]
+    short_lived: list[tuple[Life, int]]
+    lost: list[tuple[Request, Cause]]
+
+
+def scale_down(history: History, spec: ScaleDownSpec) -> Finding:
+    """The floor is what the autoscaler keeps at least, or without one the size at the load's start.
+
+    Each time above the floor puts it to the test. Turning back is no thrash where a load step explains it, and a node
+    hit by a fault is not short-lived by choice. A stream cut on a pod that was scaled away is its own proof.
+
+    UNKNOWN when the workload was never above its floor, when the recording ends before the time was up, and when the
+    recorder was blind for the sizes meanwhile.
+    """
+    excursions = [e for target in targets_of(history) for e in excursions_of(history, target)]
+    seen = _look(history, spec, excursions)
+    wrong = _wrong(history, spec, seen)
+    tested = len(excursions) - len(seen.undecided)
+    gap = blind(history, _BLINDING, excursions[0].start.t_ns) if excursions else None
+    lost = len(seen.lost) > spec.streams_lost_max
+    if wrong and (lost or gap is None):
+        status, sentence = Status.FAIL, "; ".join(wrong)
+    elif not excursions:
+        status, sentence = (
+            Status.UNKNOWN,
+            "the workload was never above its floor, so scaling down was not put to the test",
+        )
+    elif gap is not None:
+        status, sentence = (
+            Status.UNKNOWN,
+            f"the recorder was blind for {gap.kind} while the workload was above its floor",
+        )
+    elif seen.undecided:
+        e = seen.undecided[0]
+        status = Status.UNKNOWN
+        sentence = (
+            f"{e.target.name} was still above its floor of {e.floor}, but the recording ends before its time was up"
+        )
+    else:
+        status, sentence = Status.PASS, _good(history, spec, excursions)
+    slowest = max((e.back.t_ns - e.over_ns for e in excursions if e.back), default=None)
+    numbers: dict[str, Value] = {
+        "floor_s_max": spec.floor_s_max,
+        "above_floor": len(excursions),
+        "returned": sum(1 for e in excursions if e.back),
+        "return_s_worst": None if slowest is None else scenario_s(slowest, history.run.time_scale),
+        "reversals": len(seen.reversals),
+        "nodes_short_lived": len(seen.short_lived),
+        "streams_lost": len(seen.lost),
+    }
+    story = _story(history, spec, seen) if status is Status.FAIL else ""
+    needs = () if lost else NEEDS
+    rows_ = _evidence(history, seen, excursions)
+    return Finding("scale_down", Role.CHECK, status, sentence, max(tested, 0), numbers, rows_, needs, story=story)
+
+
+def targets_of(history: History) -> tuple[Life, ...]:
+    """Whatever decides how many pods the workload has: its Deployments, and ReplicaSets that stand alone."""
+    deployments = {life.uid: life for life in lives(history.objects, "Deployment")}
+    owners = {owner_of(pod.last) for pod in workload_pods(history)}
+    found = {
+        target.uid: target
+        for life in lives(history.objects, "ReplicaSet")
+        if life.uid in owners
+        for target in (deployments.get(owner_of(life.last), life),)
+    }
+    return tuple(found.values())
+
+
+def excursions_of(history: History, target: Life) -> list[Excursion]:
+    scaler = next((a for a in autoscalers(history) if scales(a, target)), None)
+    start_ns = history.run.load_start_ns
+    sizes = [(e.t_ns, int(e.object.get("spec", {}).get("replicas", 1)), e) for e in target.seen]
+    at_start = next((n for t, n, _ in reversed(sizes) if t <= start_ns), sizes[0][1])
+    floor = replicas_min(scaler.last) if scaler else at_start
+    above = readable_ns(history)
+    found: list[Excursion] = []
+    open_: ObjectEvent | None = None
+    peak = raised_ns = 0
+    before = 0
+    for t, n, event in sizes:
+        if n > floor and open_ is None:
+            open_, peak, raised_ns = event, n, max(t, start_ns)
+        elif n > floor:
+            peak, raised_ns = max(peak, n), max(t, start_ns) if n > before else raised_ns
+        elif open_ is not None:
+            found.append(Excursion(target, floor, peak, open_, _over(above, raised_ns, t), event))
+            open_ = None
+        before = n
+    if open_ is not None:
+        found.append(Excursion(target, floor, peak, open_, _over(above, raised_ns, recorded_until(history)), None))
+    return [e for e in found if e.back is None or e.back.t_ns >= start_ns]
+
+
+def _over(above: list[int], raised_ns: int, until_ns: int) -> int:
+    return max([raised_ns, *(t for t in above if raised_ns <= t <= until_ns)])
+
+
+def reversals_of(history: History, target: Life, within_ns: int) -> list[Reversal]:
+    steps = [s for s in replica_steps(target) if s[2].t_ns >= history.run.load_start_ns]
+    marked = [mark.t_ns for mark in history.marks if mark.name == LOAD_STEP]
+    return [
+        Reversal(target, (before, after, again), first, second)
+        for (before, after, first), (_, again, second) in pairwise(steps)
+        if (after - before) * (again - after) < 0
+        and second.t_ns - first.t_ns < within_ns
+        and not any(first.t_ns < t <= second.t_ns for t in marked)
+    ]
+
+
+def _look(history: History, spec: ScaleDownSpec, excursions: list[Excursion]) -> _Seen:
+    limit = span_ns(spec.floor_s_max, history.run.time_scale)
+    until = recorded_until(history)
+    late = [e for e in excursions if (e.back.t_ns if e.back else until) - e.over_ns > limit]
+    undecided = [e for e in excursions if e.back is None and e not in late]
+    within = span_ns(spec.reversal_s_min, history.run.time_scale)
+    turned = [r for target in targets_of(history) for r in reversals_of(history, target, within)]
+    return _Seen(late, undecided, turned, _short_lived(history, spec), _lost(history))
+
+
+def _short_lived(history: History, spec: ScaleDownSpec) -> list[tuple[Life, int]]:
+    fates = node_fates(history)
+    struck = {t for f in history.faults if f.disruptive and f.stage is FaultStage.INJECTED for t in f.targets}
+    found = []
+    for node in lives(history.objects, "Node"):
+        gone = fates[node.name].gone_ns if node.name in fates else None
+        came = node.born_ns > history.run.load_start_ns and gone is not None
+        if (
+            came
+            and gone is not None
+            and node.name not in struck
+            and gone - node.born_ns < span_ns(spec.node_life_s_min, history.run.time_scale)
+        ):
+            found.append((node, gone - node.born_ns))
+    return found
+
+
+def _lost(history: History) -> list[tuple[Request, Cause]]:
+    """Streams cut on pods that were scaled away, after they were asked to go."""
+    fates = pod_fates(history)
+    table = rows(history.requests)
+    aside = set_aside(history, table)
+    hit = []
+    for row in table:
+        fate = fates.get(row.pod or "")
+        if fate is None or not fate.scaled_away or fate.asked is None or not row.cut or row.request_id in aside:
+            continue
+        if row.sent_ns is not None and row.end_ns is not None and row.end_ns >= fate.asked.t_ns:
+            hit.append(row)
+    return list(zip(hit, causes_of(hit, fates, history.run.time_scale), strict=True))
+
+
+def _wrong(history: History, spec: ScaleDownSpec, seen: _Seen) -> list[str]:
+    scale = history.run.time_scale
+    parts = []
+    if len(seen.lost) > spec.streams_lost_max:
+        pods = listed(sorted({row.pod or "" for row, _ in seen.lost}))
+        parts.append(f"{count(len(seen.lost), 'stream')} lost on pods that were scaled away ({pods})")
+    for e in seen.late:
+        took = (e.back.t_ns if e.back else recorded_until(history)) - e.over_ns
+        what = f"was back at its floor of {e.floor} only" if e.back else f"was still above its floor of {e.floor}"
+        parts.append(f"{e.target.name} {what} {both(took, scale)} after the last need (limit {spec.floor_s_max:.0f} s)")
+    if len(seen.reversals) > spec.reversals_max:
+        r = seen.reversals[0]
+        path = " to ".join(str(n) for n in r.steps)
+        span = both(r.second.t_ns - r.first.t_ns, scale)
+        parts.append(
+            f"{count(len(seen.reversals), 'reversal')} without a load step between (first: {r.target.name} from {path} "
+            f"within {span})"
+        )
+    if seen.short_lived:
+        names = listed([f"{node.name} ({both(ns, scale)})" for node, ns in seen.short_lived])
+        parts.append(f"{count(len(seen.short_lived), 'node')} went again too soon: {names}")
+    return parts
+
+
+def _good(history: History, spec: ScaleDownSpec, excursions: list[Excursion]) -> str:
+    slowest = max(e.back.t_ns - e.over_ns for e in excursions if e.back)
+    return (
+        f"{count(len(excursions), 'time')} above the floor, back within {both(slowest, history.run.time_scale)} of the "
+        f"last need (limit {spec.floor_s_max:.0f} s), no thrash, no stream lost on a pod that was scaled away"
+    )
+
+
+def _story(history: History, spec: ScaleDownSpec, seen: _Seen) -> str:
+    if len(seen.lost) > spec.streams_lost_max:
+        row, cause = seen.lost[0]
+        return tell(
+            promised="a replica that is scaled away ends the work it has",
+            happened=f"request {row.request_id} on {row.pod} ended as {row.outcome}",
+            when=moment(history, row.end_ns),
+            objects=[str(row.pod)],
+            cause=f"{cause.name}{', ' + cause.detail if cause.detail else ''}" if cause.explained else "",
+            change="give the pods a grace longer than preStop plus the longest stream, and drain on SIGTERM",
+        )
+    if seen.late:
+        e = seen.late[0]
+        return tell(
+            promised=f"{e.target.name} is back at {e.floor} within {spec.floor_s_max:.0f} s of the last need",
+            happened="; ".join(_wrong(history, spec, seen)),
+            when=f"the last need ended {moment(history, e.over_ns)}",
+            objects=[e.target.name],
+            cause=_why_late(history, e),
+            change="shorten the autoscaler's scale-down window or policy, or allow more time",
+        )
+    if len(seen.reversals) > spec.reversals_max:
+        r = seen.reversals[0]
+        return tell(
+            promised="the size of the workload does not turn back within its own stabilisation",
+            happened="; ".join(_wrong(history, spec, seen)),
+            when=moment(history, r.second.t_ns),
+            objects=[r.target.name],
+            change="lengthen the stabilisation window, or see the finding `controllers` for a second writer",
+        )
+    node, _ = seen.short_lived[0]
+    return tell(
+        promised=f"a node that is started is kept for at least {spec.node_life_s_min:.0f} s",
+        happened="; ".join(_wrong(history, spec, seen)),
+        when=f"it came {moment(history, node.born_ns)}",
+        objects=[node.name],
+        change="lengthen consolidateAfter of its pool",
+    )
+
+
+def _why_late(history: History, e: Excursion) -> str:
+    """What the autoscaler itself said of it last."""
+    scaler = next((a for a in autoscalers(history) if scales(a, e.target)), None)
+    conditions = (scaler.last.get("status", {}).get("conditions") or ()) if scaler else ()
+    reasons = [f"{c['type']} {c.get('status')} ({c['reason']})" for c in conditions if c.get("reason")]
+    return f"its autoscaler said last: {listed(reasons)}" if reasons else ""
+
+
+def _evidence(history: History, seen: _Seen, excursions: list[Excursion]) -> tuple[Evidence, ...]:
+    scale = history.run.time_scale
+    found = [
+        Evidence(
+            row.ref, row.end_ns, f"{row.outcome} on {row.pod}, which was scaled away: {cause.name}", {"pod": row.pod}
+        )
+        for row, cause in seen.lost
+    ]
+    for r in seen.reversals:
+        path = ", ".join(str(n) for n in r.steps)
+        text = f"{r.target.name}: {path} replicas within {both(r.second.t_ns - r.first.t_ns, scale)}"
+        found.append(Evidence(f"objects:{r.second.index}", r.second.t_ns, text, {"target": r.target.name}))
+    for node, ns in seen.short_lived:
+        text = f"{node.name} was there for {both(ns, scale)}"
+        found.append(Evidence(f"objects:{node.seen[0].index}", node.born_ns, text, {"node": node.name}))
+    for e in sorted(excursions, key=lambda e: e not in seen.late):
+        after = f"back {both(e.back.t_ns - e.over_ns, scale)} after the last need" if e.back else "never back"
+        text = f"{e.target.name} above its floor of {e.floor}, up to {e.peak}: {after}"
+        facts: dict[str, Value] = {"target": e.target.name, "floor": e.floor, "peak": e.peak}
+        found.append(Evidence(f"objects:{(e.back or e.start).index}", e.start.t_ns, text, facts))
+    return tuple(found)

@@ -1,0 +1,87 @@
+"""The autoscalers of a run, what each was told to keep, and what it could read of its metric."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from harness.history.lives import Json, Life, lives
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+
+METRICS_SOURCE = "custom.metrics"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One answer of the metrics API: its value per pod. A pod that it did not name has none."""
+
+    t_ns: int
+    pods: dict[str, float]
+
+    @property
+    def mean(self) -> float:
+        return fmean(self.pods.values())
+
+
+def autoscalers(history: History) -> tuple[Life, ...]:
+    return lives(history.objects, "HorizontalPodAutoscaler")
+
+
+def scales(autoscaler: Life, target: Life) -> bool:
+    """Whether it decides that object's size. One that names no target, as in a cut recording, decides none."""
+    ref = autoscaler.last.get("spec", {}).get("scaleTargetRef") or {}
+    return autoscaler.namespace == target.namespace and (ref.get("kind"), ref.get("name")) == (target.kind, target.name)
+
+
+def replicas_min(autoscaler: Json) -> int:
+    return int(autoscaler.get("spec", {}).get("minReplicas", 1))
+
+
+def pod_metrics(autoscaler: Json) -> dict[str, float]:
+    """Its metrics per pod, and the average that it keeps of each."""
+    found: dict[str, float] = {}
+    for metric in autoscaler.get("spec", {}).get("metrics") or ():
+        pods = metric.get("pods") or {}
+        if (name := pods.get("metric", {}).get("name")) and (value := pods.get("target", {}).get("averageValue")):
+            found[str(name)] = quantity(str(value))
+    return found
+
+
+def told(autoscaler: Json, metric: str) -> float | None:
+    """What it says itself that it read last, as an average per pod."""
+    for current in autoscaler.get("status", {}).get("currentMetrics") or ():
+        pods = current.get("pods") or {}
+        if pods.get("metric", {}).get("name") == metric and (value := pods.get("current", {}).get("averageValue")):
+            return quantity(str(value))
+    return None
+
+
+def replicas_max(autoscaler: Json) -> int | None:
+    value = autoscaler.get("spec", {}).get("maxReplicas")
+    return None if value is None else int(value)
+
+
+def readings(history: History, metric: str) -> list[Reading]:
+    """The recorder's own scrapes of what the autoscaler reads, in the order of time."""
+    table = history.samples
+    own = table[(table["source"] == METRICS_SOURCE) & (table["name"] == metric)]
+    scraped: dict[int, dict[str, float]] = {}
+    for t, labels, value in zip(own["t_ns"].tolist(), own["labels"].tolist(), own["value"].tolist(), strict=True):
+        scraped.setdefault(t, {})[str(json.loads(labels).get("pod", labels))] = value
+    return [Reading(t, pods) for t, pods in sorted(scraped.items())]
+
+
+def readable_ns(history: History) -> list[int]:
+    """When a metric of an autoscaler was read to be above what it keeps."""
+    kept: dict[str, float] = {}
+    for autoscaler in autoscalers(history):
+        kept |= pod_metrics(autoscaler.last)
+    return sorted({r.t_ns for metric, target in kept.items() for r in readings(history, metric) if r.mean > target})
+
+
+def quantity(text: str) -> float:
+    return float(text[:-1]) / 1000 if text.endswith("m") else float(text)
