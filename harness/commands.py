@@ -133,6 +133,20 @@ def report(run_dir: RunDirArg) -> ExitCode:
 
 
 @app.command()
+def explain(
+    run_dir: RunDirArg,
+    check: Annotated[
+        str, typer.Argument(metavar="CHECK", help="One of the checks of that run, as `check` lists them.")
+    ],
+) -> ExitCode:
+    """Print one finding of a recorded run: its story, its figures, and its evidence as a table."""
+    from harness.run.explaining import explain_finding
+    from harness.run.rundir import open_existing
+
+    return explain_finding(open_existing(run_dir), check)
+
+
+@app.command()
 def up(
     experiment: Annotated[
         Path | None, typer.Argument(metavar="[EXPERIMENT]", help="Take its world and manifests; else two empty nodes.")

@@ -61,6 +61,10 @@ class Lost:
     def length_ns(self) -> int:
         return self.end_ns - self.event.t_ns
 
+    @property
+    def verb(self) -> str:
+        return "never showed" if self.never_there else "lacked"
+
 
 def device(history: History, spec: DeviceSpec) -> Finding:
     """Put to the test by every pod with GPUs that was bound during the load, and by every GPU that was lost.
@@ -213,17 +217,17 @@ def _wrong(
         parts.append(f"{count(len(refused), 'pod')} rejected by the node (first: {first_one})")
     if late:
         worst = max(late, key=lambda span: span.length_ns)
-        what = "never showed" if worst.never_there else "lacked"
         parts.append(
-            f"{worst.node} {what} {count(worst.missing, 'GPU')} for {both(worst.length_ns, scale)} while Ready (limit "
-            f"{spec.lost_s_max:.0f} s)"
+            f"{worst.node} {worst.verb} {count(worst.missing, 'GPU')} for {both(worst.length_ns, scale)} while Ready "
+            f"(limit {spec.lost_s_max:.0f} s)"
         )
     return parts
 
 
 def _good(history: History, given: list[Life], lost: list[Lost], refused: list[tuple[Life, ObjectEvent]]) -> str:
     longest = max((span.length_ns for span in lost), default=0)
-    gone = f"{count(len(lost), 'loss', 'losses')} of GPUs, the longest {both(longest, history.run.time_scale)}"
+    span = both(longest, history.run.time_scale)
+    gone = f"{count(len(lost), 'loss', 'losses')} of GPUs, the longest {span}"
     got = f"{count(len(given), 'pod')} got GPUs during the load"
     return f"{got}, none given out twice, {len(refused)} rejected by a node, {gone if lost else 'no GPU lost'}"
 
@@ -258,7 +262,7 @@ def _story(
     span = both(worst.length_ns, history.run.time_scale)
     return tell(
         promised=f"a GPU that is lost is back within {spec.lost_s_max:.0f} s",
-        happened=f"{worst.node} lacked {count(worst.missing, 'GPU')} for {span}",
+        happened=f"{worst.node} {worst.verb} {count(worst.missing, 'GPU')} for {span}",
         when=f"since {clock(history, worst.event.t_ns)}",
         objects=[worst.node],
         change="look at the device plugin of that node, and replace nodes whose GPUs do not come back",
@@ -294,7 +298,7 @@ def _evidence(
         found.append(Evidence(f"objects:{event.index}", event.t_ns, f"{pod.name} was rejected: {said}", facts))
     for span in sorted(lost, key=lambda span: -span.length_ns):
         end = "found again" if span.found else "not found again"
-        text = f"{span.node} lacked {count(span.missing, 'GPU')} for {both(span.length_ns, scale)}, {end}"
+        text = f"{span.node} {span.verb} {count(span.missing, 'GPU')} for {both(span.length_ns, scale)}, {end}"
         found.append(Evidence(f"objects:{span.event.index}", span.event.t_ns, text, {"node": span.node}))
     for pod, event in _unhealthy(pods):
         text = f"{pod.name} ran on with an unhealthy GPU"

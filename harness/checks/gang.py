@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.checks.machine_did_not_stall import stalls
+from harness.checks.stories import gang_story
 from harness.checks.units import NS_PER_S, both, count, scenario_s
 from harness.history.lives import Json, Life, going, gpus_of, lives, node_of, terminal, unschedulable
 from harness.history.tables import ObjectEvent
@@ -104,7 +105,9 @@ def gang(history: History, spec: GangSpec) -> Finding:
             f"partly bound for longer than {both(longest, scale)} (limit {spec.atomicity_s_max:.0f} s){again}, "
             f"{scenario_s(wasted, scale):.1f} GPU-seconds held in vain"
         )
-    return Finding("gang", Role.CHECK, status, sentence, len(tested), numbers, _evidence(gangs, broken, scale))
+    story = gang_story(history, surely, _limit_s(spec, lost=surely[0][1].lost)) if surely else ""
+    evidence = _evidence(gangs, broken, scale)
+    return Finding("gang", Role.CHECK, status, sentence, len(tested), numbers, evidence, story=story)
 
 
 def gangs_of(history: History) -> tuple[Gang, ...]:

@@ -10,6 +10,7 @@ from harness.checks.causes import Cause, causes_of
 from harness.checks.departures import PodFate, pod_fates
 from harness.checks.endings import set_aside
 from harness.checks.rows import Request, rows
+from harness.checks.stories import drain_story
 from harness.checks.units import clock_s, count, listed
 from harness.history.lives import lives
 from harness.history.tables import FaultStage, Outcome
@@ -88,7 +89,10 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
         "set_aside_at_run_end": streams.aside,
         "pods_left": sum(1 for fate in fates.values() if fate.moments()),
     }
-    return Finding("graceful_drain", Role.CHECK, status, sentence, len(at_risk), numbers, _evidence(streams))
+    failed = status is Status.FAIL
+    story = drain_story(history, spec.streams_lost_max, streams.lost, fates) if failed else ""
+    evidence = _evidence(streams)
+    return Finding("graceful_drain", Role.CHECK, status, sentence, len(at_risk), numbers, evidence, story=story)
 
 
 def _streams(history: History, fates: dict[str, PodFate]) -> _Streams:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -195,7 +196,13 @@ def holes_of(history: History, metric: str, read: list[Reading], limit_ns: int) 
     others = sorted(table[~table["source"].isin([METRICS_SOURCE, "machine", "load"])]["t_ns"].tolist())
     inside = [r.t_ns for r in read if run.load_start_ns <= r.t_ns <= run.load_end_ns]
     edges = [run.load_start_ns, *inside, run.load_end_ns]
-    return [Hole(metric, a, b, any(a < t < b for t in others)) for a, b in pairwise(edges) if b - a > limit_ns]
+    return [Hole(metric, a, b, _watched(others, a, b, limit_ns)) for a, b in pairwise(edges) if b - a > limit_ns]
+
+
+def _watched(others: list[int], start_ns: int, end_ns: int, limit_ns: int) -> bool:
+    """Whether the recorder got other answers all the while, so that it was there to read this one."""
+    inside = others[bisect_left(others, start_ns) : bisect_left(others, end_ns)]
+    return all(b - a <= limit_ns for a, b in pairwise([start_ns, *inside, end_ns]))
 
 
 def _blind_steps(history: History, holes: list[Hole]) -> list[BlindStep]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.checks.departures import scale_downs, scaled_away
+from harness.checks.stories import pdb_story
 from harness.checks.units import NS_PER_MS, both, count, listed, scenario_s
 from harness.history.lives import Json, Life, condition, disrupted, going, labels_of, lives, node_of, ready, terminal
 from harness.history.scaleup import leaving
@@ -106,7 +107,8 @@ def pdb(history: History, spec: PdbSpec) -> Finding:
         *_held_rows(history, held),
         *refusals,
     )
-    return Finding("pdb", Role.CHECK, status, sentence, len(voluntary), numbers, rows)
+    story = pdb_story(history, bad) if status is Status.FAIL else ""
+    return Finding("pdb", Role.CHECK, status, sentence, len(voluntary), numbers, rows, story=story)
 
 
 def disruptions(history: History, budget: Life) -> list[Disruption]:

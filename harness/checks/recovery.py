@@ -148,6 +148,7 @@ class _World:
         self._targets = {life.uid for life in targets}
         nodes, pods, groups = (lives(history.objects, kind) for kind in ("Node", "Pod", "PodGroup"))
         self.all: list[Life] = [*nodes, *pods, *groups, *targets]
+        self._was_ready: set[str] = set()
         self._now: dict[str, dict[str, Json]] = {"Node": {}, "Pod": {}, "PodGroup": {}, "target": {}}
 
     def take(self, life: Life, obj: Json | None) -> None:
@@ -156,6 +157,8 @@ class _World:
             self._now[kind].pop(life.uid, None)
         else:
             self._now[kind][life.uid] = obj
+            if kind == "Node" and ready(obj):
+                self._was_ready.add(life.uid)
 
     def wants(self) -> str:
         """The first thing that is not as it should be; empty when all is."""
@@ -166,7 +169,8 @@ class _World:
             return f"{serving} of {wanted} wanted replicas were ready"
         if homeless := [name(pod) for pod in pods.values() if unschedulable(pod) and not node_of(pod)]:
             return f"{listed(sorted(homeless))} found no room"
-        if bad := [name(n) for n in self._now["Node"].values() if not ready(n) and not leaves(n)]:
+        nodes = self._now["Node"]
+        if bad := [name(nodes[uid]) for uid in self._was_ready & nodes.keys() if not steady(nodes[uid])]:
             return f"{listed(sorted(bad))} was not Ready"
         for gang, members in self._gangs:
             bound = sum(1 for uid in members if holds(pods.get(uid)))
@@ -179,8 +183,9 @@ def name(obj: Json) -> str:
     return str(obj.get("metadata", {}).get("name", ""))
 
 
-def leaves(node: Json) -> bool:
-    return going(node) or disrupted(node)
+def steady(node: Json) -> bool:
+    """Ready, or about to go by somebody's will."""
+    return ready(node) or going(node) or disrupted(node)
 
 
 def leftovers(history: History, limit_ns: int, start_ns: int) -> list[Left]:
@@ -206,16 +211,18 @@ def _nodes_left(history: History) -> list[Left]:
 
 def _pods_left(history: History) -> list[Left]:
     """A pod on a node that is gone is orphaned; one that is going has its own grace first."""
-    there = {node.name for node in lives(history.objects, "Node") if node.gone is None}
-    ever = {node.name for node in lives(history.objects, "Node")}
+    nodes = lives(history.objects, "Node")
+    there = {node.name for node in nodes if node.gone is None}
+    gone = {node.name: node.gone for node in nodes if node.gone is not None and node.name not in there}
     until = recorded_until(history)
     found: list[Left] = []
     for pod in lives(history.objects, "Pod"):
         on = node_of(pod.last)
         if pod.gone is not None or terminal(pod.last):
             continue
-        if on in ever and on not in there:
-            found.append(_left(pod, f"is bound to {on}, which is gone", lambda obj: bool(node_of(obj))))
+        if on in gone:
+            what = f"is bound to {on}, which is gone"
+            found.append(Left(pod.kind, pod.name, what, gone[on].t_ns, f"objects:{pod.seen[-1].index}"))
         elif going(pod.last):
             left = _left(pod, "is terminating beyond its grace", going)
             grace_s = float(pod.last.get("metadata", {}).get("deletionGracePeriodSeconds") or 0) + _GRACE_S
@@ -291,9 +298,10 @@ def _evidence(history: History, ends: list[FaultEvent], back: Return, left: list
     found = [
         Evidence(item.ref, item.since_ns, f"{item.kind} {item.name} {item.what}", {"kind": item.kind}) for item in left
     ]
+    last = max(ends, key=lambda event: event.t_ns)
     if back.wants:
-        found.append(Evidence("", back.start_ns, back.wants))
+        found.append(Evidence(f"faults:{last.index}", back.start_ns, back.wants))
     found += [Evidence(f"faults:{e.index}", e.t_ns, f"{e.fault_id} was over ({e.stage.value})") for e in ends]
     if back.steady_ns is not None:
-        found.append(Evidence("", back.steady_ns, "steady from here on"))
+        found.append(Evidence(f"faults:{last.index}", back.steady_ns, "steady from here on"))
     return tuple(found)

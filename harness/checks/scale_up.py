@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
+from harness.checks.stories import never_decided_story, scale_up_story
 from harness.checks.unanswered import Unanswered, unanswered_rise
 from harness.checks.units import NS_PER_S, both, clock_s, count, scenario_s
 from harness.history.scaleup import STAGES, Origin, Replica, replicas_that_came
@@ -42,7 +43,9 @@ def scale_up(history: History, spec: ScaleUpSpec) -> Finding:
     )
     sentence = _sentence(history, spec, answers, replaced)
     numbers = _numbers(history, spec, added, replaced)
-    return Finding("scale_up", Role.CHECK, status, sentence, len(added), numbers, evidence, NEEDS)
+    late = [replica for replica, answer, _ in answers if answer is Status.FAIL]
+    story = scale_up_story(history, late, spec.ready_s_max) if late else ""
+    return Finding("scale_up", Role.CHECK, status, sentence, len(added), numbers, evidence, NEEDS, story=story)
 
 
 def _never_decided(history: History, spec: ScaleUpSpec, rise: Unanswered, replaced: list[Replica]) -> Finding:
@@ -58,7 +61,8 @@ def _never_decided(history: History, spec: ScaleUpSpec, rise: Unanswered, replac
         Evidence("samples:custom.metrics", rise.until_ns, "and until here"),
     )
     numbers = _numbers(history, spec, [], replaced)
-    return Finding("scale_up", Role.CHECK, Status.FAIL, sentence, 1, numbers, evidence, NEEDS)
+    story = never_decided_story(history, rise, sentence, spec.ready_s_max)
+    return Finding("scale_up", Role.CHECK, Status.FAIL, sentence, 1, numbers, evidence, NEEDS, story=story)
 
 
 def took_ns(replica: Replica) -> int | None:

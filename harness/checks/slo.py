@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from harness.checks.bounds import Claim, judge_share, n_to_pass
 from harness.checks.rows import Request, nearest_rank, rows
+from harness.checks.stories import slo_story
 from harness.checks.units import count
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
@@ -60,7 +61,12 @@ def slo(history: History, spec: SloSpec) -> Finding:
     else:
         order = sorted(parts, key=lambda part: _ORDER[part.claim.status])
         sentence = f"{count(len(asked), 'request')} in {where}: " + "; ".join(part.text for part in order)
-    return Finding("slo", Role.CHECK, status, sentence, len(asked), numbers, _evidence(asked, spec.limits), NEEDS)
+    story = ""
+    if status is Status.FAIL:
+        bad = [row for row in asked if not is_good(row, spec.limits)]
+        story = slo_story(history, bad, [part.text for part in parts if part.claim.status is Status.FAIL], where)
+    evidence = _evidence(asked, spec.limits)
+    return Finding("slo", Role.CHECK, status, sentence, len(asked), numbers, evidence, NEEDS, story=story)
 
 
 def measured(row: Request, metric: str) -> bool:

@@ -19,9 +19,11 @@ def tell(
     *, promised: str, happened: str, when: str = "", objects: Sequence[str] = (), cause: str = "", change: str = ""
 ) -> str:
     """One paragraph. A part that is not known is left out, but the cause, which is then said to be unknown."""
+    happened, cause = happened.rstrip("."), cause.rstrip(".")
     parts = [
         f"Promised: {promised}.",
-        f"What happened: {happened}{', ' + when if when else ''}.",
+        f"What happened: {happened}.",
+        f"When: {when}." if when else "",
         f"Objects: {listed(list(dict.fromkeys(objects)))}." if objects else "",
         f"First cause: {cause or NOT_TOLD}.",
         f"What to change: {change}." if change else "",

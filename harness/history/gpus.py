@@ -90,15 +90,17 @@ def fleets(history: History) -> Iterator[tuple[int, int, Fleet]]:
     fleet = Fleet()
     since = run.load_start_ns
     for t_ns, life, event in changes([*lives(history.objects, "Node"), *lives(history.objects, "Pod")]):
+        obj = event.object if event is not None else None
+        node = _node(obj, run.prices_per_hour) if obj is not None and life.kind == "Node" else None
+        pod = _pod(obj) if obj is not None and life.kind == "Pod" else None
+        if (fleet.nodes.get(life.uid), fleet.pods.get(life.uid)) == (node, pod):
+            continue  # most versions say nothing new of GPUs
         until = min(t_ns, run.load_end_ns)
         if until > since:
             yield since, until, fleet
             since = until
-        obj = event.object if event is not None else None
-        if life.kind == "Node":
-            _set(fleet.nodes, life.uid, _node(obj, run.prices_per_hour) if obj is not None else None)
-        else:
-            _set(fleet.pods, life.uid, _pod(obj) if obj is not None else None)
+        _set(fleet.nodes, life.uid, node)
+        _set(fleet.pods, life.uid, pod)
     if run.load_end_ns > since:
         yield since, run.load_end_ns, fleet
 

@@ -47,7 +47,8 @@ def _case(suite: ET.Element, finding: Finding) -> None:
     if status is not Status.PASS:
         tag = "failure" if status is Status.FAIL else "error"
         trouble = ET.SubElement(case, tag, {"message": sentence, "type": status.value})
-        trouble.text = _text("\n".join(f"{row.ref}: {row.text}" for row in finding.evidence[:_EVIDENCE_ROWS]))
+        rows = [f"{row.ref}: {row.text}" for row in finding.evidence[:_EVIDENCE_ROWS]]
+        trouble.text = _text("\n".join([finding.story, *rows] if finding.story else rows))
     ET.SubElement(case, "system-out").text = sentence
 
 

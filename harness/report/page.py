@@ -85,6 +85,7 @@ def _findings(history: History, verdict: Verdict) -> str:
 
 def _finding(history: History, finding: Finding) -> str:
     because = f'<p class="because">{escape(finding.because)}</p>' if finding.because else ""
+    story = f'<p class="story">{escape(finding.story)}</p>' if finding.story else ""
     own = (
         f" The check's own answer was {finding.status.value}."
         if finding.because and finding.status is not finding.judged
@@ -94,7 +95,7 @@ def _finding(history: History, finding: Finding) -> str:
     inside = f'<dl class="numbers"><div><dt>exercised</dt><dd>{finding.exercised}</dd></div>{numbers}</dl>'
     return (
         f'<article class="finding {status_of(finding).value}"><h3>{_chip(status_of(finding))} '
-        f"<code>{escape(finding.check)}</code></h3><div><p>{escape(finding.sentence)}.{escape(own)}</p>{because}"
+        f"<code>{escape(finding.check)}</code></h3><div><p>{escape(finding.sentence)}.{escape(own)}</p>{because}{story}"
         f"<details><summary>figures and evidence</summary>{inside}{_evidence(history, finding.evidence)}</details>"
         f"</div></article>"
     )

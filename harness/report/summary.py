@@ -23,6 +23,7 @@ def summary_md(history: History, verdict: Verdict, plan: Mapping[str, Any]) -> s
         f"# {symbol} {verdict.status.value}: {_inline(run.title or run.experiment or 'run')}",
         f"{_inline(verdict.sentence)}.",
         _findings("Checks", content.by_role(verdict, Role.CHECK)),
+        _stories(content.by_role(verdict, Role.CHECK)),
         _findings("Was the run valid?", content.by_role(verdict, Role.VALIDITY)),
         _section(content.troubled(history, verdict)),
         *(_section(section) for section in content.replica_sections(history)),
@@ -49,6 +50,12 @@ def _findings(title: str, findings: list[Finding]) -> str:
     return f"## {title}\n\n" + "\n".join(lines)
 
 
+def _stories(findings: list[Finding]) -> str:
+    """What failed, told in full: promised, happened, when, which objects, first cause, what to change."""
+    told = [f"**{finding.check}**: {_inline(finding.story, longest=None)}" for finding in findings if finding.story]
+    return "\n\n".join(["## What happened", *told]) if told else ""
+
+
 def _section(section: Section) -> str:
     text = f"## {section.title}\n\n{_inline(section.lead)}"
     if section.table is None or not section.table.rows:
@@ -64,10 +71,10 @@ def _row(cells: tuple[str, ...] | list[str]) -> str:
     return "| " + " | ".join(_inline(cell) for cell in cells) + " |"
 
 
-def _inline(text: str) -> str:
+def _inline(text: str, longest: int | None = _LONGEST) -> str:
     """One line that opens no table cell, no HTML and no link of its own."""
     flat = _flat(text)
-    short = flat if len(flat) <= _LONGEST else flat[: _LONGEST - 1] + "…"
+    short = flat if longest is None or len(flat) <= longest else flat[: longest - 1] + "…"
     for sign in ("\\", "|", "<", "[", "`", "*"):
         short = short.replace(sign, "\\" + sign)
     return short

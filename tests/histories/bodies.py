@@ -15,12 +15,14 @@ UNSCHEDULABLE = {
 def node_body(ready: bool, gpus: int, metadata: Json | None = None) -> Json:
     taints = [] if ready else [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
     allocatable = {"nvidia.com/gpu": str(gpus)} if gpus else {}
+    has = dict(allocatable)
     return {
         "metadata": metadata or {},
         "spec": {"taints": taints},
         "status": {
             "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
             "allocatable": allocatable,
+            "capacity": has,
         },
     }
 

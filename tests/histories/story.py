@@ -26,6 +26,7 @@ from harness.history.tables import (
     SAMPLE_COLUMNS,
     FaultEvent,
     FaultStage,
+    LedgerEntry,
     Mark,
     ObjectEvent,
     ObjectEventType,
@@ -54,6 +55,7 @@ class Story:
     _samples: list[tuple[int, str, str, str, float]] = field(default_factory=list)
     _faults: list[FaultEvent] = field(default_factory=list)
     _marks: list[Mark] = field(default_factory=list)
+    _ledger: list[LedgerEntry] | None = None
     info: Json = field(default_factory=dict)
     """Overrides of RunInfo."""
 
@@ -95,10 +97,15 @@ class Story:
 
     # Nodes.
 
-    def node(self, name: str, at_s: float = -5, usable_s: float | None = None, gpus: int = 4) -> None:
+    def node(
+        self, name: str, at_s: float = -5, usable_s: float | None = None, gpus: int = 4, pool: str = "on-demand"
+    ) -> None:
         """Registered at ``at_s``, Ready a little later, its GPUs allocatable from ``usable_s`` on."""
         ready = at_s < 0
-        self.put(at_s, "Node", name, node_body(ready, gpus if ready else 0), namespace=None)
+        kind = "spot" if pool == "spot" else "on-demand"
+        labels = {"karpenter.sh/nodepool": pool, "karpenter.sh/capacity-type": kind, "nvidia.com/gpu.count": str(gpus)}
+        body = node_body(ready, gpus if ready else 0, {"labels": labels})
+        self.put(at_s, "Node", name, body, namespace=None)
         if usable_s is not None:
             self.change((at_s + usable_s) / 2, "Node", name, lambda n: n.update(node_body(True, 0, n["metadata"])))
             self.change(usable_s, "Node", name, lambda n: n.update(node_body(True, gpus, n["metadata"])))
@@ -113,6 +120,11 @@ class Story:
         taint = {"key": key, "effect": "NoSchedule"}
         self.change(at_s, "Node", node, lambda n: n.setdefault("spec", {}).setdefault("taints", []).append(taint))
 
+    def gpus(self, node: str, at_s: float, allocatable: int) -> None:
+        """The node offers so many from now on; what it has stays."""
+        allocated = {"nvidia.com/gpu": str(allocatable)}
+        self.change(at_s, "Node", node, lambda n: n["status"].update(allocatable=allocated))
+
     def node_gone(self, node: str, at_s: float) -> None:
         self.remove(at_s, "Node", node)
 
@@ -123,18 +135,31 @@ class Story:
         self.put(at_s, "Deployment", "llm", {"spec": {"replicas": replicas}})
         self.put(at_s, "ReplicaSet", "llm-1", {"metadata": {"ownerReferences": owner}, "spec": {"replicas": replicas}})
 
-    def scale(self, at_s: float, replicas: int) -> None:
-        self.change(at_s, "Deployment", "llm", lambda d: d["spec"].update(replicas=replicas))
+    def scale(self, at_s: float, replicas: int, writer: str | None = "kube-controller-manager") -> None:
+        """With ``writer=None`` as a recorder that keeps no managedFields sees it."""
+
+        def edit(deployment: Json) -> None:
+            deployment["spec"].update(replicas=replicas)
+            if writer:
+                owned = {"f:spec": {"f:replicas": {}}}
+                entry = {"manager": writer, "subresource": "scale", "fieldsV1": owned, "time": f"{at_s:09.1f}"}
+                deployment["metadata"]["managedFields"] = [entry]
+
+        self.change(at_s, "Deployment", "llm", edit)
         self.change(at_s + 0.1, "ReplicaSet", "llm-1", lambda d: d["spec"].update(replicas=replicas))
 
-    def hpa(self, target: str = "2", replicas_max: int = 8) -> None:
+    def hpa(self, target: str = "2", *, name: str = "llm", least: int = 1, replicas_max: int = 8, at_s: float = -5) -> None:
         metric = {"metric": {"name": "vllm_num_requests_waiting"}, "target": {"averageValue": target}}
-        spec = {
-            "scaleTargetRef": {"kind": "Deployment", "name": "llm"},
-            "maxReplicas": replicas_max,
-            "metrics": [{"type": "Pods", "pods": metric}],
-        }
-        self.put(-5, "HorizontalPodAutoscaler", "llm", {"spec": spec})
+        spec = {"metrics": [{"type": "Pods", "pods": metric}], "minReplicas": least, "maxReplicas": replicas_max}
+        spec["scaleTargetRef"] = {"kind": "Deployment", "name": "llm"}
+        self.put(at_s, "HorizontalPodAutoscaler", name, {"spec": spec})
+
+    def hpa_says(self, at_s: float, value: str | None, active: str = "ValidMetricFound") -> None:
+        """Its status: what it read, and its condition ScalingActive."""
+        read = {"metric": {"name": "vllm_num_requests_waiting"}, "current": {"averageValue": value}}
+        condition = {"type": "ScalingActive", "status": str(not active.startswith("Failed")), "reason": active}
+        status = {"currentMetrics": [{"type": "Pods", "pods": read}] if value else [], "conditions": [condition]}
+        self.change(at_s, "HorizontalPodAutoscaler", "llm", lambda h: h.update(status=status))
 
     def waiting(self, at_s: float, **pods: float) -> None:
         for pod, value in pods.items():
@@ -214,6 +239,22 @@ class Story:
         status = [{"name": "vllm", "state": {"running": {}}, "lastState": last, "restartCount": 1}]
         self.change(at_s, "Pod", pod, lambda p: p["status"].update(running(), containerStatuses=status))
 
+    def devices(self, at_s: float, pod: str, *ids: str) -> None:
+        """Its kubelet says which devices it has."""
+        resources = [{"resourceID": one, "health": "Healthy"} for one in ids]
+
+        def edit(p: Json) -> None:
+            for status in p["status"]["containerStatuses"]:
+                status["allocatedResourcesStatus"] = [{"name": "nvidia.com/gpu", "resources": resources}]
+
+        self.change(at_s, "Pod", pod, edit)
+
+    def rejected(self, at_s: float, pod: str) -> None:
+        """Its kubelet finds no device for it."""
+        message = "Pod was rejected: Allocate failed due to requested number of devices unavailable for nvidia.com/gpu"
+        status = {"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": message}
+        self.change(at_s, "Pod", pod, lambda p: p.update(status=status))
+
     def _route(self, at_s: float, pod: str, *, ready: bool, terminating: bool = False) -> None:
         conditions = {"ready": ready, "serving": ready or terminating, "terminating": terminating}
         self._routes.append((at_s, len(self._routes), pod, conditions))
@@ -288,6 +329,14 @@ class Story:
             row |= {"output_tokens": output_tokens, "prompt_tokens": 100, "finish_reason": "length", "done": True}
         self._requests.append(row | cells)
         return int(row["request_id"])
+
+    def served(
+        self, request_id: int, pod: str, tokens: int = 20, finish: str | None = "length", *, closed: bool = True
+    ) -> None:
+        """A line of the fakes' own book; a story without any has no such book."""
+        self._ledger = self._ledger or []
+        sent = {"sent_tokens": tokens, "sent_events": tokens, "finish": finish} if closed else {}
+        self._ledger.append(LedgerEntry(2 * len(self._ledger), pod, f"7-{request_id}", 100, closed, **sent))
 
     def traffic(self, from_s: float, until_s: float, every_s: float, pods: tuple[str, ...], **cells: Any) -> None:
         at_s, turn = from_s, 0
@@ -368,6 +417,8 @@ class Story:
             tuple(self._faults),
             tuple(self._marks),
             replace(run, **self.info),
+            None,
+            None if self._ledger is None else tuple(self._ledger),
         )
 
 

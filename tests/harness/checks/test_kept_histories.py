@@ -31,6 +31,30 @@ def test_a_kept_history_is_judged_as_its_name_says(check: str, file: Path) -> No
         assert finding.exercised > 0
 
 
+@pytest.mark.parametrize("file", [pytest.param(f, id=f"{c}/{f.stem}") for c in CHECKS for f in files(c)])
+def test_a_fail_of_a_check_tells_its_story_and_nothing_else_does(file: Path) -> None:
+    finding = ask(file.parent.name, load(file))
+    if finding.status is not Status.FAIL:
+        assert finding.story == ""
+        return
+    parts = ("Promised: ", " What happened: ", " First cause: ")
+    assert [part for part in parts if part not in finding.story] == []
+    assert "\n" not in finding.story and ".." not in finding.story
+
+
+def test_a_story_tells_what_the_history_bears_out() -> None:
+    """Grace too short, notice too short, a server that aborts: each with its numbers and what to change."""
+    killed = ask("graceful_drain", load(HERE / "graceful_drain" / "bad-killed-at-grace-end.py")).story
+    assert "killed at the end of its grace" in killed
+    assert "set terminationGracePeriodSeconds to" in killed
+    aborted = ask("graceful_drain", load(HERE / "graceful_drain" / "bad-aborted-on-sigterm.py")).story
+    assert "--shutdown-timeout" in aborted
+    lost = ask("graceful_drain", load(HERE / "graceful_drain" / "bad-node-lost.py")).story
+    assert "node lost" in lost
+    unexplained = ask("gang", load(HERE / "gang" / "bad-bound-one-by-one.py")).story
+    assert "bound one by one" in unexplained
+
+
 @pytest.mark.parametrize("check", ALL)
 def test_every_check_has_a_good_a_bad_and_an_unknown_history(check: str) -> None:
     assert {file.stem.split("-", 1)[0] for file in files(check)} == set(STATUS)

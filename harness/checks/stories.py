@@ -1,0 +1,207 @@
+"""The stories of fails of `graceful_drain`, `pdb`, `gang`, `scale_up` and `slo`, told from what these checks found."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from harness.checks import causes
+from harness.checks.rows import Request, rows
+from harness.checks.story import moment, tell
+from harness.checks.units import both, count, scenario_s
+from harness.history.lives import node_of
+from harness.history.scaleup import STAGES, Replica
+
+if TYPE_CHECKING:
+    from harness.checks.causes import Cause
+    from harness.checks.departures import PodFate
+    from harness.checks.gang import Gang, Partial
+    from harness.checks.pdb import Disruption
+    from harness.history.lives import Life
+    from harness.history.reader import History
+
+_OBJECTS = 8
+
+
+def drain_story(
+    history: History, allowed: int, lost: Sequence[tuple[Request, Cause]], fates: Mapping[str, PodFate]
+) -> str:
+    """Told of the first stream with the most frequent cause that anything bears out."""
+    named = Counter(cause.name for _, cause in lost if cause.explained)
+    name = named.most_common(1)[0][0] if named else causes.UNEXPLAINED
+    row, cause = next((row, cause) for row, cause in lost if cause.name == name)
+    fate = fates.get(row.pod or "")
+    longest_s = longest_stream_s(history)
+    unexplained = sum(1 for _, cause in lost if not cause.explained)
+    rest = f", {unexplained} of them unexplained" if unexplained and named else ""
+    why, change = _drain_cause(history, row, cause, fate, longest_s)
+    nodes = [row.node for row, _ in lost if row.node]
+    return tell(
+        promised=f"a stream in flight when its pod or node is asked to go ends whole ({allowed} may be lost)",
+        happened=f"request {row.request_id} on {row.pod or 'no named pod'} ended as {row.outcome}; "
+        f"{count(len(lost), 'stream')} lost in all{rest}",
+        when=moment(history, row.end_ns),
+        objects=[*(row.pod for row, _ in lost if row.pod), *nodes][:_OBJECTS],
+        cause=why,
+        change=change,
+    )
+
+
+def longest_stream_s(history: History) -> float:
+    """Of those that ended whole, in scenario seconds: what a drain has to wait for."""
+    spans = [row.end_ns - row.sent_ns for row in rows(history.requests) if row.ok and row.end_ns and row.sent_ns]
+    return scenario_s(max(spans, default=0), history.run.time_scale)
+
+
+def _drain_cause(
+    history: History, row: Request, cause: Cause, fate: PodFate | None, longest_s: float
+) -> tuple[str, str]:
+    """What the history bears out, and what to change; both empty where it bears out nothing."""
+    longest = f"longest whole stream {longest_s:.0f} s"
+    if fate is None or not cause.explained:
+        return (f"{cause.name}: {cause.detail}" if cause.explained else "", "")
+    need_s = math.ceil(fate.pre_stop_s + longest_s) + 5
+    said = f"{cause.name}, {cause.detail}" if cause.detail else cause.name
+    match cause.name:
+        case causes.GRACE_END:
+            return f"{said}; {longest}", f"set terminationGracePeriodSeconds to {need_s} s or more"
+        case causes.SIGTERM:
+            most_s = max(0.0, fate.grace_s - fate.pre_stop_s)
+            change = (
+                f"let the server finish its streams on SIGTERM (vLLM: --shutdown-timeout {math.ceil(longest_s)} or more"
+            )
+            return f"{said}; {longest}", f"{change}, and less than the {most_s:.0f} s that grace leaves after preStop)"
+        case causes.NODE_LOST:
+            return _node_cause(history, said, fate, longest_s)
+        case causes.SENT_TOO_LATE | causes.BEFORE_SIGTERM:
+            return said, "take a pod out of routing first: preStop must outlast the news that it is going"
+        case causes.REFUSED:
+            return said, "let the readiness probe pass only once the model answers"
+        case causes.GATEWAY:
+            return said, "see what the gateway did at that moment: a reload or a restart must let its streams end"
+    return said, "see why the container ended: its last log lines, memory, and probes"
+
+
+def _node_cause(history: History, said: str, fate: PodFate, longest_s: float) -> tuple[str, str]:
+    """Was the notice too short for what it took to let the pod go, and for its longest stream after that?"""
+    node = fate.node
+    if node is None or node.noticed_ns is None or node.gone_ns is None:
+        return said, "spread replicas over nodes, and let the gateway retry what has no token yet"
+    scale = history.run.time_scale
+    notice_s = scenario_s(node.gone_ns - node.noticed_ns, scale)
+    change = "ask the pods to go at once on notice: let the budget allow more, or keep spare replicas ready"
+    if fate.asked is None or fate.asked.t_ns > node.gone_ns:
+        return f"{said}; notice {notice_s:.0f} s, in which {fate.name} was never asked to go", change
+    held_s = scenario_s(max(0, fate.asked.t_ns - node.noticed_ns), scale)
+    text = (
+        f"{said}; notice {notice_s:.0f} s, of which {fate.name} was held back {held_s:.0f} s before it was asked to go"
+    )
+    return (
+        f"{text}; longest whole stream {longest_s:.0f} s",
+        f"{change}, or cap streams at {max(0.0, notice_s - held_s):.0f} s",
+    )
+
+
+def pdb_story(history: History, bad: Sequence[tuple[Life, Disruption]]) -> str:
+    budget, first = bad[0]
+    node = node_of(first.pod.last)
+    past = "past the Eviction API" in first.how
+    allowed = (
+        "nothing was known of what" if first.allowed_before is None else f"{first.allowed_before} disruptions were what"
+    )
+    return tell(
+        promised=f"budget {budget.name} keeps {first.desired} pods healthy through every voluntary disruption",
+        happened=f"{first.pod.name} was {first.how} and left {first.healthy_after} healthy; {len(bad)} such in all",
+        when=moment(history, first.event.t_ns),
+        objects=[budget.name, *(d.pod.name for _, d in bad), node][:_OBJECTS],
+        cause=f"it was {first.how}, when {allowed} the budget allowed",
+        change="drain through the Eviction API and try again on 429"
+        if past
+        else "find out who admitted the eviction: the budget's status lagged, or two evictions were admitted at once",
+    )
+
+
+def gang_story(history: History, broken: Sequence[tuple[Gang, Partial]], limit_s: float) -> str:
+    gang, partial = broken[0]
+    span = both(partial.length_ns, history.run.time_scale)
+    waiting = [m.name for m in gang.members if m.when(lambda pod: not node_of(pod)) and not node_of(m.last)]
+    late = f"; {count(len(waiting), 'member')} never got a node" if waiting else ""
+    return tell(
+        promised=f"a gang holds GPUs for {gang.min_count} members or none, but for {limit_s:.0f} s at most",
+        happened=f"{gang.group.name} held {partial.bound} of {gang.min_count} for {span}; {len(broken)} such in all",
+        when=moment(history, partial.start_ns),
+        objects=[gang.group.name, *(m.name for m in gang.members)][:_OBJECTS],
+        cause=f"a member was lost and the rest stayed{late}"
+        if partial.lost
+        else f"its members were bound one by one{late}",
+        change="restart or evict the rest when a member is lost and cannot be replaced in time"
+        if partial.lost
+        else "let a scheduler place the group that knows gangs, and only when all of it fits",
+    )
+
+
+_SLOW = {
+    "T0'": "the metrics path (see `metrics_path`)",
+    "T1": "the autoscaler's sync period, target and policies",
+    "T2": "the scheduler",
+    "T3": "the provisioner's batching, limits and quota",
+    "T4": "the cloud's stock: a second pool or warm nodes",
+    "T5": "the node's start: image of the machine, device plugin",
+    "T6": "the image: size, cache, pulling ahead",
+    "T7": "the model's load: weights on local disk, warm-up",
+    "T8": "readiness probe and routing",
+}
+
+
+def scale_up_story(history: History, late: Sequence[Replica], limit_s: float) -> str:
+    first = late[0]
+    stage, took_ns = slowest_stage(first)
+    name = first.pod or "a replica without a pod"
+    done = first.served_ns is not None
+    if done:
+        cause = f"its longest stage was up to {stage}: {both(took_ns, history.run.time_scale)}" if stage else ""
+    else:
+        cause = f"it waited for {first.waits_for}"
+        stage = next((s for s in STAGES if first.marks[s].missed), stage)
+    served = f"served {moment(history, first.served_ns)}" if done else "never served"
+    return tell(
+        promised=f"an added replica serves its first token within {limit_s:.0f} s of the load step",
+        happened=f"{name} {served}; {count(len(late), 'replica')} not in time",
+        when=f"the load step was {moment(history, first.start_ns)}" if first.start_ns is not None else "",
+        objects=[text for replica in late for text in (replica.pod, replica.node) if text][:_OBJECTS],
+        cause=cause,
+        change=f"look at {_SLOW[stage]}" if stage in _SLOW else "",
+    )
+
+
+def slowest_stage(replica: Replica) -> tuple[str, int]:
+    """The mark that came longest after the one before it."""
+    known = [(name, t) for name in STAGES if (t := replica.marks[name].t_ns) is not None]
+    steps = [(after[1] - before[1], after[0]) for before, after in pairwise(known)]
+    longest, name = max(steps, default=(0, ""))
+    return name, longest
+
+
+def slo_story(history: History, late: Sequence[Request], texts: Sequence[str], phase: str) -> str:
+    """The cause is told only as far as requests tell it: how they ended, and where they were."""
+    failed = Counter(row.outcome for row in late if not row.ok)
+    pods = Counter(row.pod for row in late if row.pod)
+    slow = sum(1 for row in late if row.ok)
+    parts = [f"{n} ended as {name}" for name, n in failed.most_common(3)] + (
+        [f"{slow} came whole but late"] if slow else []
+    )
+    first = min(late, key=lambda row: row.intended_ns, default=None)
+    where = f"{pods.most_common(1)[0][1]} of them on {pods.most_common(1)[0][0]}" if pods else ""
+    return tell(
+        promised="the limits hold for the promised share of requests",
+        happened="; ".join(texts),
+        when=f"the first of them was planned {moment(history, first.intended_ns)}" if first else "",
+        objects=[str(pod) for pod, _ in pods.most_common(5)],
+        cause=f"of {len(late)} late or failed in {phase}, {', '.join(parts)}{'; ' + where if where else ''}"
+        if late
+        else "",
+        change="see `scale_up`, `capacity` and `graceful_drain` for what the cluster did meanwhile",
+    )

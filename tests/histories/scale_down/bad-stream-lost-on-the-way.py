@@ -1,0 +1,26 @@
+"""A replica that is scaled away takes a stream with it: its grace is shorter than the stream."""
+
+from __future__ import annotations
+
+from cases import Case
+from story import Story
+
+from harness.history.tables import Outcome
+
+
+def case() -> Case:
+    story = Story()
+    story.node("on-demand-1")
+    story.deployment(1)
+    story.hpa()
+    story.pod("llm-a", "on-demand-1")
+    story.mark(80, "load_step")
+
+    story.scale(100, 2)
+    story.pod("llm-b", "on-demand-1", 100.5, running_s=105, ready_s=120, grace_s=30)
+    story.scale(300, 1)
+    story.request(295, "llm-b", Outcome.RESET_MID_STREAM, lasts_s=35.5)
+    story.evict(300.5, "llm-b", reason=None)
+    story.end(330.5, "llm-b", 137)
+    says = ("1 stream lost on pods that were scaled away (llm-b)",)
+    return Case(story.build(), says, ("requests:0",), {}, 1, {"streams_lost": 1})
