@@ -45,7 +45,11 @@ def checks_page() -> str:
     ]
     for name, check in CHECKS.items():
         needs: Sequence[str] = getattr(inspect.getmodule(check), "NEEDS", ())
-        leans = f"A fail counts only where {_ticked(needs)} passed." if needs else "A fail is its own proof, always."
+        proves = getattr(inspect.getmodule(check), "PROVES", "")
+        but = f"; but {proves} is its own proof" if proves else ""
+        leans = (
+            f"A fail counts only where {_ticked(needs)} passed{but}." if needs else "A fail is its own proof, always."
+        )
         parts += [f"### {name}", *_words_of(check), *_check_keys(CHECK_SPECS[name])]
         parts.append(leans)
     parts.append("## Always judged: is the run valid?")

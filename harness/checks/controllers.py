@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from harness.history.reader import History
     from harness.spec.checks import ControllersSpec
 
+NEEDS = ("machine_did_not_stall",)
+PROVES = "a fight or a second autoscaler"
+"""Needs nothing to hold, unlike what is judged by time alone."""
 _SCALED_KINDS = ("Deployment", "ReplicaSet")
 _BLINDING = frozenset({*_SCALED_KINDS, "HorizontalPodAutoscaler"})
 _EVICTED_BY_VPA = "EvictedByVPA"
@@ -115,7 +118,9 @@ def controllers(history: History, spec: ControllersSpec) -> Finding:
     story = _story(history, spec, fights, swings, rivals, idle, wrong) if status is Status.FAIL else ""
     rows = _evidence(history, writes, fights, swings, rivals, idle)
     exercised = len(writes) + len(rivals) + len(idle)
-    return Finding("controllers", Role.CHECK, status, sentence, exercised, numbers, rows, story=story)
+    proof = rivals or len(fights) > spec.fights_max
+    own = () if proof else NEEDS
+    return Finding("controllers", Role.CHECK, status, sentence, exercised, numbers, rows, own, story=story)
 
 
 def scaled(history: History) -> list[Life]:

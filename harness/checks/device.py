@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from harness.history.reader import History
     from harness.spec.checks import DeviceSpec
 
+NEEDS = ("machine_did_not_stall",)
+PROVES = "a GPU given twice or a rejected pod"
+"""Needs nothing to hold, unlike a GPU that was lost for too long."""
 _BLINDING = frozenset({"Node", "Pod"})
 _REFUSALS = ("UnexpectedAdmissionError", "OutOf")
 """Reasons by which a kubelet rejects a pod for want of a device."""
@@ -114,7 +117,8 @@ def device(history: History, spec: DeviceSpec) -> Finding:
     }
     story = _story(history, spec, doubled, refused, late) if status is Status.FAIL else ""
     rows = _evidence(history, doubled, refused, lost, pods)
-    return Finding("device", Role.CHECK, status, sentence, exercised, numbers, rows, story=story)
+    own = () if doubled or len(refused) > spec.admission_failures_max else NEEDS
+    return Finding("device", Role.CHECK, status, sentence, exercised, numbers, rows, own, story=story)
 
 
 def _bound_ns(pod: Life) -> int:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from harness.spec.checks import MetricsPathSpec
 
 NEEDS = ("load_offered", "machine_did_not_stall")
+PROVES = "a size that was lowered without a reading"
 _WAITED_NS = NS_PER_S // 2
 """A request that has no token this long after it was sent is taken to wait: an idle server answers sooner."""
 _JOIN_NS = NS_PER_S

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from harness.spec.checks import ScaleDownSpec
 
 NEEDS = ("machine_did_not_stall",)
+PROVES = "a lost stream"
 _BLINDING = frozenset({"Deployment", "ReplicaSet", "HorizontalPodAutoscaler"})
 
 

@@ -51,8 +51,8 @@ def drain_story(
 
 
 def longest_stream_s(history: History) -> float:
-    """Of those that ended whole, in scenario seconds: what a drain has to wait for."""
-    spans = [row.end_ns - row.sent_ns for row in rows(history.requests) if row.ok and row.end_ns and row.sent_ns]
+    """In scenario seconds, cut ones as long as they lasted: what a drain has to wait for at least."""
+    spans = [row.end_ns - row.sent_ns for row in rows(history.requests) if row.end_ns and row.sent_ns and row.pod]
     return scenario_s(max(spans, default=0), history.run.time_scale)
 
 
@@ -60,7 +60,7 @@ def _drain_cause(
     history: History, row: Request, cause: Cause, fate: PodFate | None, longest_s: float
 ) -> tuple[str, str]:
     """What the history bears out, and what to change; both empty where it bears out nothing."""
-    longest = f"longest whole stream {longest_s:.0f} s"
+    longest = f"longest stream {longest_s:.0f} s"
     if fate is None or not cause.explained:
         return (f"{cause.name}: {cause.detail}" if cause.explained else "", "")
     need_s = math.ceil(fate.pre_stop_s + longest_s) + 5
@@ -100,7 +100,7 @@ def _node_cause(history: History, said: str, fate: PodFate, longest_s: float) ->
         f"{said}; notice {notice_s:.0f} s, of which {fate.name} was held back {held_s:.0f} s before it was asked to go"
     )
     return (
-        f"{text}; longest whole stream {longest_s:.0f} s",
+        f"{text}; longest stream {longest_s:.0f} s",
         f"{change}, or cap streams at {max(0.0, notice_s - held_s):.0f} s",
     )
 
@@ -109,15 +109,14 @@ def pdb_story(history: History, bad: Sequence[tuple[Life, Disruption]]) -> str:
     budget, first = bad[0]
     node = node_of(first.pod.last)
     past = "past the Eviction API" in first.how
-    allowed = (
-        "nothing was known of what" if first.allowed_before is None else f"{first.allowed_before} disruptions were what"
-    )
+    before = first.allowed_before
+    allowed = "the budget had no status" if before is None else f"the budget's status had just allowed {before}"
     return tell(
         promised=f"budget {budget.name} keeps {first.desired} pods healthy through every voluntary disruption",
         happened=f"{first.pod.name} was {first.how} and left {first.healthy_after} healthy; {len(bad)} such in all",
         when=moment(history, first.event.t_ns),
         objects=[budget.name, *(d.pod.name for _, d in bad), node][:_OBJECTS],
-        cause=f"it was {first.how}, when {allowed} the budget allowed",
+        cause=f"the pod was {first.how}; {allowed}",
         change="drain through the Eviction API and try again on 429"
         if past
         else "find out who admitted the eviction: the budget's status lagged, or two evictions were admitted at once",
@@ -144,6 +143,7 @@ def gang_story(history: History, broken: Sequence[tuple[Gang, Partial]], limit_s
 
 
 _SLOW = {
+    "quota": "the namespace's quota and what admits pods, such as gates and webhooks",
     "T0'": "the metrics path (see `metrics_path`)",
     "T1": "the autoscaler's sync period, target and policies",
     "T2": "the scheduler",
@@ -166,6 +166,7 @@ def scale_up_story(history: History, late: Sequence[Replica], limit_s: float) ->
     else:
         cause = f"it waited for {first.waits_for}"
         stage = next((s for s in STAGES if first.marks[s].missed), stage)
+        stage = "quota" if first.waits_for.startswith("quota") else stage
     served = f"served {moment(history, first.served_ns)}" if done else "never served"
     return tell(
         promised=f"an added replica serves its first token within {limit_s:.0f} s of the load step",

@@ -12,7 +12,7 @@ from harness.errors import TargetError
 from harness.history.reader import History
 from harness.history.tables import ObjectEvent, ObjectEventType
 from harness.history.writer import HistoryWriter
-from harness.kube.port import NAMESPACE, POD, Json
+from harness.kube.port import DEPLOYMENT, NAMESPACE, POD, Json
 from harness.run.record.recorder import Recorder
 
 pytestmark = pytest.mark.looptime
@@ -229,3 +229,14 @@ async def test_a_defect_of_ours_is_a_gap_and_not_the_end(
     assert pods(history) == [("LISTED", "first"), ("GAP", ""), ("LISTED", "first"), ("LISTED", "second")]
     assert "no such luck" in (gaps(history)[0].reason or "")
     assert "recording pods failed" in caplog.text
+
+
+async def test_who_wrote_it_is_kept_where_there_is_a_size_to_write(recording: Recording) -> None:
+    template = {"metadata": {"labels": {"app": "llm"}}, "spec": pod("x")["spec"]}
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "llm"}}, "template": template}
+    await recording.kube.create(DEPLOYMENT, {"metadata": {"name": "llm"}, "spec": spec}, "inference")
+    await recording.recorder.start()
+    await asyncio.sleep(1)
+    history = await recording.finish()
+    kept = {e.kind: "managedFields" in e.object["metadata"] for e in history.objects if e.object}
+    assert (kept["Pod"], kept["Deployment"]) == (False, True)
