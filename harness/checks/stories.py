@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from harness.checks import causes
 from harness.checks.rows import Request, rows
-from harness.checks.story import moment, tell
-from harness.checks.units import both, count, scenario_s
+from harness.checks.story import clock, moment, tell
+from harness.checks.units import both, count, listed, scenario_s
+from harness.history.autoscaler import autoscalers
 from harness.history.lives import node_of
 from harness.history.scaleup import STAGES, Replica
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from harness.checks.departures import PodFate
     from harness.checks.gang import Gang, Partial
     from harness.checks.pdb import Disruption
+    from harness.checks.unanswered import Unanswered
     from harness.history.lives import Life
     from harness.history.reader import History
 
@@ -175,6 +177,22 @@ def scale_up_story(history: History, late: Sequence[Replica], limit_s: float) ->
         objects=[text for replica in late for text in (replica.pod, replica.node) if text][:_OBJECTS],
         cause=cause,
         change=f"look at {_SLOW[stage]}" if stage in _SLOW else "",
+    )
+
+
+def never_decided_story(history: History, rise: Unanswered, sentence: str, limit_s: float) -> str:
+    says = [
+        f"{c.get('type')} {c.get('status')} ({c.get('reason')})"
+        for scaler in autoscalers(history)
+        for c in (scaler.at(rise.until_ns) or {}).get("status", {}).get("conditions") or ()
+    ]
+    return tell(
+        promised=f"an added replica serves its first token within {limit_s:.0f} s of the load step",
+        happened=sentence,
+        when=f"the metric was above its target from {clock(history, rise.since_ns)}",
+        objects=[scaler.name for scaler in autoscalers(history)],
+        cause=f"the autoscaler could read the need and did not act; it said: {listed(says)}" if says else "",
+        change="look at the autoscaler's behavior policies, its rights on scale, and its own log",
     )
 
 

@@ -148,7 +148,9 @@ class Story:
         self.change(at_s, "Deployment", "llm", edit)
         self.change(at_s + 0.1, "ReplicaSet", "llm-1", lambda d: d["spec"].update(replicas=replicas))
 
-    def hpa(self, target: str = "2", *, name: str = "llm", least: int = 1, replicas_max: int = 8, at_s: float = -5) -> None:
+    def hpa(
+        self, target: str = "2", *, name: str = "llm", least: int = 1, replicas_max: int = 8, at_s: float = -5
+    ) -> None:
         metric = {"metric": {"name": "vllm_num_requests_waiting"}, "target": {"averageValue": target}}
         spec = {"metrics": [{"type": "Pods", "pods": metric}], "minReplicas": least, "maxReplicas": replicas_max}
         spec["scaleTargetRef"] = {"kind": "Deployment", "name": "llm"}

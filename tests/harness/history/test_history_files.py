@@ -201,7 +201,7 @@ def test_a_folder_that_is_no_run_is_bad_input(tmp_path: Path) -> None:
 def test_the_ledger_of_the_fakes_is_read_where_there_is_one(tmp_path: Path) -> None:
     with record(tmp_path) as writer:
         writer.write_load(schedule(), tmp_path / "load" / "records.jsonl", PHASES)
-        writer.write_run_info(INFO)
+        INFO.write(writer.dir)
     assert History.load(tmp_path).ledger is None
     lines = [
         {"pod": "a", "e": "open", "id": "chatcmpl-7-0", "prompt_tokens": 1},
