@@ -155,7 +155,7 @@ def partials(members: Sequence[Life], min_count: int, end_ns: int) -> tuple[Part
     was_whole = False
     ended = [m.when(finished) for m in members]
     events = sorted((e for m in members for e in m.seen), key=lambda e: e.index)
-    for event, following in zip(events, [*events[1:], None], strict=True):
+    for event, following in zip(events, [*events[1:], None][: len(events)], strict=True):
         until = min(end_ns, following.t_ns if following else end_ns)
         bound = [m for m in members if holds(_version(m, event))]
         there = len(bound) + sum(1 for done in ended if done is not None and done.index <= event.index)

@@ -8,13 +8,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from harness.checks.rows import rows
+from harness.checks.sight import blind
 from harness.checks.story import clock, moment, tell
 from harness.checks.units import NS_PER_S, both, count, listed, scenario_s, span_ns
 from harness.history.autoscaler import METRICS_SOURCE, Reading, autoscalers, pod_metrics, readings, scales
 from harness.history.gpus import changes
 from harness.history.lives import Life, condition, lives, owner_of, ready, workload_pods
 from harness.history.scaleup import replica_steps
-from harness.history.tables import ObjectEvent
+from harness.history.tables import ObjectEvent, ObjectEventType
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 NEEDS = ("load_offered", "machine_did_not_stall")
 PROVES = "a size that was lowered without a reading"
+_BLINDING = frozenset({"Deployment", "ReplicaSet", "HorizontalPodAutoscaler", "Pod"})
 _WAITED_NS = NS_PER_S // 2
 """A request that has no token this long after it was sent is taken to wait: an idle server answers sooner."""
 _JOIN_NS = NS_PER_S
@@ -84,7 +86,8 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
     leave the size as it is: taking replicas away then is wrong whatever the limits say.
 
     UNKNOWN without an autoscaler that reads such a metric, when nothing of it was ever read, when requests never waited
-    for long enough, and when the recorder itself was not there while nothing was read.
+    for long enough, when the recorder itself was not there while nothing was read, and when it was blind for sizes,
+    autoscalers or pods and saw nothing wrong.
     """
     metrics: dict[str, float] = {}
     for scaler in autoscalers(history):
@@ -109,6 +112,8 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
             Status.UNKNOWN,
             "the recorder did not scrape for a while, so holes in the metric are not known",
         )
+    elif (gap := blind(history, _BLINDING)) is not None:
+        status, sentence = Status.UNKNOWN, f"nothing was seen to be wrong, but the recorder was blind for {gap.kind}"
     elif not judged:
         status, sentence = Status.UNKNOWN, "requests never waited for long enough to show in the metric"
     else:
@@ -212,7 +217,8 @@ def _blind_steps(history: History, holes: list[Hole]) -> list[BlindStep]:
     for scaler in autoscalers(history):
         for target in _targets(history, scaler):
             for before, after, event in replica_steps(target):
-                if after >= before or event.t_ns < history.run.load_start_ns:
+                listed_first = event.type is ObjectEventType.LISTED  # when it was written nobody saw
+                if after >= before or event.t_ns < history.run.load_start_ns or listed_first:
                     continue
                 active = condition(scaler.at(event.t_ns) or {}, "ScalingActive")
                 said = str(active.get("reason") or "")

@@ -30,6 +30,8 @@ _HELD_NS = 50 * NS_PER_MS
 _NEAR_NS = 250 * NS_PER_MS
 """Watches of different kinds are not ordered among each other; causes may be received this much after effects."""
 _BLINDING = frozenset({"Pod", "PodDisruptionBudget"})
+_SIZES = frozenset({"Deployment", "ReplicaSet"})
+"""What tells a pod that was scaled away from one that a drain deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ class Disruption:
     desired: int | None
     allowed_before: int | None
     unseen: bool = False
-    """The recorder was blind for pods or budgets at that moment, so the count may be of another one."""
+    """The recorder was blind at that moment for pods or budgets, so that the count may be of another one, or for what
+    would show that the pod was scaled away."""
 
     @property
     def overdraws(self) -> bool:
@@ -59,8 +62,9 @@ def pdb(history: History, spec: PdbSpec) -> Finding:
     """Healthy pods are counted from the pods themselves; the wanted number is what the budget's status said last.
 
     UNKNOWN without a budget, without a voluntary disruption of a pod under one, when a budget had no status yet, and
-    when the recorder was blind for pods or budgets, unless an overdraft was seen outside of that time. Pods that a
-    controller scales away are under no budget; losses with a node are told apart.
+    when the recorder was blind for pods or budgets (or, when a pod was deleted plainly, for sizes), unless an overdraft
+    was seen outside of that time. Pods that a controller scales away are under no budget; losses with a node are told
+    apart.
     """
     budgets = lives(history.objects, "PodDisruptionBudget")
     under = [(budget, disruptions(history, budget)) for budget in budgets]
@@ -68,7 +72,8 @@ def pdb(history: History, spec: PdbSpec) -> Finding:
     voluntary = [(budget, d) for budget, d in found if d.voluntary]
     bad = [(budget, d) for budget, d in voluntary if d.overdraws]
     held = [row for budget in budgets for row in held_back(history, budget)]
-    blind = [gap for gap in history.gaps if gap.kind in _BLINDING]
+    hidden = _BLINDING | _SIZES if any(d.unseen for _, d in voluntary) else _BLINDING
+    blind = [gap for gap in history.gaps if gap.kind in hidden]
     longest = max((ns for _, ns in held), default=0)
     refusals = _refusals_in_events(history)
     numbers: dict[str, Value] = {
@@ -134,17 +139,18 @@ def disruptions(history: History, budget: Life) -> list[Disruption]:
         found.append(
             Disruption(
                 pod, event, how, voluntary, _healthy(before), healthy_after,
-                status.get("desiredHealthy"), status.get("disruptionsAllowed"), _unseen(history, event),
+                status.get("desiredHealthy"), status.get("disruptionsAllowed"), _unseen(history, event, how),
             )
         )  # fmt: skip
     return sorted(found, key=lambda d: d.event.index)
 
 
-def _unseen(history: History, event: ObjectEvent) -> bool:
+def _unseen(history: History, event: ObjectEvent, how: str) -> bool:
     """A pod that a list shows going, or that a list no longer shows, went at a moment nobody saw."""
     if event.type in (ObjectEventType.LISTED, ObjectEventType.GAP):
         return True
-    blind = (gap for gap in history.gaps if gap.kind in _BLINDING)
+    kinds = _BLINDING | _SIZES if how == PLAIN_DELETE else _BLINDING
+    blind = (gap for gap in history.gaps if gap.kind in kinds)
     return any((gap.since_ns or 0) <= event.t_ns <= gap.t_ns + _NEAR_NS for gap in blind)
 
 

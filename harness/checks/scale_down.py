@@ -16,7 +16,7 @@ from harness.checks.units import both, count, listed, scenario_s, span_ns
 from harness.history.autoscaler import autoscalers, readable_ns, replicas_min, scales
 from harness.history.lives import Life, lives, owner_of, workload_pods
 from harness.history.scaleup import LOAD_STEP, replica_steps
-from harness.history.tables import FaultStage, ObjectEvent
+from harness.history.tables import FaultStage, ObjectEvent, ObjectEventType
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 NEEDS = ("machine_did_not_stall",)
 PROVES = "a lost stream"
-_BLINDING = frozenset({"Deployment", "ReplicaSet", "HorizontalPodAutoscaler"})
+_SIZES = frozenset({"Deployment", "ReplicaSet", "HorizontalPodAutoscaler"})
+_BLINDING = _SIZES | {"Pod", "Node"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +68,16 @@ def scale_down(history: History, spec: ScaleDownSpec) -> Finding:
     hit by a fault is not short-lived by choice. A stream cut on a pod that was scaled away is its own proof.
 
     UNKNOWN when the workload was never above its floor, when the recording ends before the time was up, and when the
-    recorder was blind for the sizes meanwhile.
+    recorder was blind meanwhile: for sizes, or also for pods and nodes where nothing was seen to be wrong.
     """
     excursions = [e for target in targets_of(history) for e in excursions_of(history, target)]
     seen = _look(history, spec, excursions)
     wrong = _wrong(history, spec, seen)
     tested = len(excursions) - len(seen.undecided)
-    gap = blind(history, _BLINDING, excursions[0].start.t_ns) if excursions else None
+    since_ns = excursions[0].start.t_ns if excursions else 0
+    hidden, gap = blind(history, _SIZES, since_ns), blind(history, _BLINDING, since_ns)
     lost = len(seen.lost) > spec.streams_lost_max
-    if wrong and (lost or gap is None):
+    if wrong and (lost or hidden is None):
         status, sentence = Status.FAIL, "; ".join(wrong)
     elif not excursions:
         status, sentence = (
@@ -181,7 +183,8 @@ def _short_lived(history: History, spec: ScaleDownSpec) -> list[tuple[Life, int]
     found = []
     for node in lives(history.objects, "Node"):
         gone = fates[node.name].gone_ns if node.name in fates else None
-        came = node.born_ns > history.run.load_start_ns and gone is not None
+        # A node that a list shows first was there before.
+        came = node.born_ns > history.run.load_start_ns and node.seen[0].type is ObjectEventType.ADDED
         if (
             came
             and gone is not None
