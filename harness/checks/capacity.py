@@ -6,14 +6,13 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from harness.checks.rows import rows
 from harness.checks.sight import blind, recorded_until
 from harness.checks.story import moment, tell
 from harness.checks.units import NS_PER_S, both, clock_s, count, listed, scenario_s, span_ns
 from harness.history.gpus import Fleet, bought, fleets, is_spot, price_of
 from harness.history.lives import GPU, Json, Life, condition, gpus_of, lives, node_of, unschedulable, workload_pods
 from harness.history.scaleup import leaving
-from harness.history.tables import ObjectEvent
+from harness.history.tables import ObjectEvent, Outcome
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 NEEDS = ("load_offered", "machine_did_not_stall", "steady_before")
 _BLINDING = frozenset({"Node", "Pod"})
 _HOUR_S = 3600.0
+_MANY = 1_000_000_000
 _SETTLE_NS = NS_PER_S // 4
 """Watches of pods and of nodes are not ordered among each other."""
 
@@ -137,25 +137,41 @@ def _no_gpu(pod: Json) -> bool:
 
 def _sums(history: History) -> Sums:
     sums = Sums()
-    workload = {pod.uid for pod in workload_pods(history)}
     needed = 0
-    first = True
-    for start, end, fleet in fleets(history):
-        span = end - start
-        _add(sums, fleet, span)
-        staying = sum(1 for node in fleet.nodes.values() if not node.leaving)
-        needed = max(needed, _needed(fleet), staying if first else 0)
-        first, over = False, staying - needed
-        sums.nodes_peak = max(sums.nodes_peak, len(fleet.nodes))
-        if over > sums.over and span > _SETTLE_NS:
-            sums.over, sums.over_ns = over, start
-        spot = {node.name for node in fleet.nodes.values() if node.spot}
-        protected = sum(
-            1 for uid, pod in fleet.pods.items() if uid in workload and pod.serving and pod.node not in spot
-        )
-        if sums.protected_min is None or (protected < sums.protected_min and span > _SETTLE_NS):
-            sums.protected_min, sums.protected_ns = protected, start
+    over, unprotected = Lasting(0), Lasting(-_MANY)
+    for start, end, fleet in fleets(history, {pod.uid for pod in workload_pods(history)}):
+        _add(sums, fleet, end - start)
+        staying = fleet.nodes - fleet.leaving_nodes
+        at_start = staying if start == history.run.load_start_ns else 0
+        needed = max(needed, math.ceil(fleet.asked / fleet.node_gpus_max), at_start)
+        over.take(staying - needed, start, end)
+        unprotected.take(fleet.replicas_on_spot - fleet.replicas, start, end)
+    sums.over, sums.over_ns = over.most, over.since_ns
+    if unprotected.since_ns is not None:
+        sums.protected_min, sums.protected_ns = -unprotected.most, unprotected.since_ns
     return sums
+
+
+@dataclass(slots=True)
+class Lasting:
+    """The most that lasted for longer than watches take to agree, and since when."""
+
+    most: int
+    since_ns: int | None = None
+    _start_ns: int | None = None
+    _least: int = 0
+
+    def take(self, value: int, start_ns: int, end_ns: int) -> None:
+        if value <= self.most:
+            self._start_ns = None
+            return
+        if self._start_ns is None:
+            self._start_ns, self._least = start_ns, value
+        self._least = min(self._least, value)
+        if end_ns - self._start_ns > _SETTLE_NS:
+            self.most, self.since_ns = self._least, self._start_ns
+            self._start_ns = None if value == self._least else self._start_ns
+            self._least = value
 
 
 def _add(sums: Sums, fleet: Fleet, span: int) -> None:
@@ -163,25 +179,18 @@ def _add(sums: Sums, fleet: Fleet, span: int) -> None:
     sums.gpu_ns += fleet.gpus * span
     sums.serving_ns += serving * span
     sums.starting_ns += max(0, held - serving) * span
-    sums.short_ns += (fleet.asked - fleet.held) * span
-    for node in fleet.nodes.values():
-        sums.node_ns += span
-        sums.spot_ns += node.spot * span
-        if node.price_per_hour is None:
-            sums.unpriced.add(node.name)
-        else:
-            sums.price_ns += node.price_per_hour * span
-
-
-def _needed(fleet: Fleet) -> int:
-    """Nodes of the largest size there is that everything asked for would fill."""
-    size = max((node.gpus for node in fleet.nodes.values()), default=1)
-    return math.ceil(fleet.asked / size)
+    sums.short_ns += fleet.waiting * span
+    sums.node_ns += fleet.nodes * span
+    sums.spot_ns += fleet.spot_nodes * span
+    sums.nodes_peak = max(sums.nodes_peak, fleet.nodes)
+    sums.price_ns += fleet.price_per_hour * span
+    sums.unpriced |= {name for name, n in fleet.unpriced.items() if n}
 
 
 def _figures(history: History, sums: Sums) -> dict[str, Value]:
     scale = history.run.time_scale
-    tokens = sum(row.output_tokens or 0 for row in rows(history.requests) if row.ok)
+    table = history.requests
+    tokens = int(table.loc[table["outcome"] == Outcome.OK, "output_tokens"].sum())
     hours = clock_s(history.run.load_end_ns - history.run.load_start_ns) / _HOUR_S
     priced = bool(history.run.prices_per_hour) and not sums.unpriced and hours > 0
     per_clock_hour = sums.price_ns / NS_PER_S / _HOUR_S

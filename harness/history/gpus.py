@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from harness.history.lives import (
     GPU,
@@ -25,8 +26,6 @@ from harness.history.tables import ObjectEvent
 
 if TYPE_CHECKING:
     from harness.history.reader import History
-
-T = TypeVar("T")
 
 POOL, CAPACITY_TYPE, INSTANCE_TYPE = (
     "karpenter.sh/nodepool", "karpenter.sh/capacity-type", "node.kubernetes.io/instance-type",
@@ -58,49 +57,99 @@ class PodNow:
     waiting: bool
 
 
-@dataclass(slots=True)
 class Fleet:
-    """All nodes and pods of one moment, by uid."""
+    """All nodes and pods of one moment. Its sums are kept up with each change, for there are many of those."""
 
-    nodes: dict[str, NodeNow] = field(default_factory=dict)
-    pods: dict[str, PodNow] = field(default_factory=dict)
+    def __init__(self, workload: Collection[str] = ()) -> None:
+        """``workload`` holds the uids of the pods that serve the load."""
+        self._workload = workload
+        self._nodes: dict[str, NodeNow] = {}
+        self._pods: dict[str, PodNow] = {}
+        self._serving_on: Counter[str] = Counter()
+        self._replicas_on: Counter[str] = Counter()
+        self._there: Counter[str] = Counter()
+        self._sizes: Counter[int] = Counter()
+        self.gpus = self.serving = self.held = self.waiting = 0
+        """In GPUs: there, with a working pod, held by a pod, asked for in vain."""
+        self.spot_nodes = self.leaving_nodes = 0
+        self.replicas = self.replicas_on_spot = 0
+        """Working pods of the workload."""
+        self.price_per_hour = 0.0
+        self.unpriced: Counter[str] = Counter()
 
     @property
-    def gpus(self) -> int:
-        return sum(node.gpus for node in self.nodes.values())
-
-    @property
-    def serving(self) -> int:
-        there = {node.name for node in self.nodes.values()}
-        return sum(pod.gpus for pod in self.pods.values() if pod.serving and pod.node in there)
-
-    @property
-    def held(self) -> int:
-        return sum(pod.gpus for pod in self.pods.values() if pod.node)
+    def nodes(self) -> int:
+        return len(self._nodes)
 
     @property
     def asked(self) -> int:
         """Held, and asked for by pods that found no room."""
-        return self.held + sum(pod.gpus for pod in self.pods.values() if pod.waiting)
+        return self.held + self.waiting
+
+    @property
+    def node_gpus_max(self) -> int:
+        return max((size for size, n in self._sizes.items() if n), default=1)
+
+    def holds(self, uid: str, node: NodeNow | None, pod: PodNow | None) -> bool:
+        return self._nodes.get(uid) == node and self._pods.get(uid) == pod
+
+    def take(self, uid: str, node: NodeNow | None, pod: PodNow | None) -> None:
+        if (old := self._nodes.pop(uid, None)) is not None:
+            self._count_node(old, -1)
+        if node is not None:
+            self._nodes[uid] = node
+            self._count_node(node, 1)
+        if (was := self._pods.pop(uid, None)) is not None:
+            self._count_pod(uid, was, -1)
+        if pod is not None:
+            self._pods[uid] = pod
+            self._count_pod(uid, pod, 1)
+
+    def _count_node(self, node: NodeNow, sign: int) -> None:
+        self._there[node.name] += sign
+        self._sizes[node.gpus] += sign
+        self.gpus += sign * node.gpus
+        self.serving += sign * self._serving_on[node.name]
+        self.spot_nodes += sign * node.spot
+        self.leaving_nodes += sign * node.leaving
+        self.replicas += sign * self._replicas_on[node.name]
+        self.replicas_on_spot += sign * node.spot * self._replicas_on[node.name]
+        if node.price_per_hour is None:
+            self.unpriced[node.name] += sign
+        else:
+            self.price_per_hour += sign * node.price_per_hour
+
+    def _count_pod(self, uid: str, pod: PodNow, sign: int) -> None:
+        """A pod counts as working only while its node is there: the API calls it Ready for a while after that."""
+        self.held += sign * pod.gpus * bool(pod.node)
+        self.waiting += sign * pod.gpus * pod.waiting
+        if not pod.serving:
+            return
+        there, mine = bool(self._there[pod.node]), uid in self._workload
+        self._serving_on[pod.node] += sign * pod.gpus
+        self._replicas_on[pod.node] += sign * mine
+        self.serving += sign * pod.gpus * there
+        self.replicas += sign * mine * there
+        on_spot = there and mine and any(n.spot for n in self._nodes.values() if n.name == pod.node)
+        self.replicas_on_spot += sign * on_spot
 
 
-def fleets(history: History) -> Iterator[tuple[int, int, Fleet]]:
+def fleets(history: History, workload: Collection[str] = ()) -> Iterator[tuple[int, int, Fleet]]:
     """Spans [start, end) of the load, each with the fleet that held during it: one object, changed in place."""
     run = history.run
-    fleet = Fleet()
+    fleet = Fleet(workload)
     since = run.load_start_ns
     for t_ns, life, event in changes([*lives(history.objects, "Node"), *lives(history.objects, "Pod")]):
         obj = event.object if event is not None else None
         node = _node(obj, run.prices_per_hour) if obj is not None and life.kind == "Node" else None
         pod = _pod(obj) if obj is not None and life.kind == "Pod" else None
-        if (fleet.nodes.get(life.uid), fleet.pods.get(life.uid)) == (node, pod):
+        if fleet.holds(life.uid, node, pod):
             continue  # most versions say nothing new of GPUs
         until = min(t_ns, run.load_end_ns)
         if until > since:
             yield since, until, fleet
             since = until
-        _set(fleet.nodes, life.uid, node)
-        _set(fleet.pods, life.uid, pod)
+        fleet.take(life.uid, node, pod)
     if run.load_end_ns > since:
         yield since, run.load_end_ns, fleet
 
@@ -114,13 +163,6 @@ def changes(many: Sequence[Life]) -> Iterator[tuple[int, Life, ObjectEvent | Non
     merged: list[tuple[int, int, Life, ObjectEvent | None]] = [*found, *((t, i, life, None) for t, i, life in gone)]
     merged.sort(key=lambda change: change[:2])
     yield from ((t, life, event) for t, _, life, event in merged)
-
-
-def _set(known: dict[str, T], key: str, value: T | None) -> None:
-    if value is None:
-        known.pop(key, None)
-    else:
-        known[key] = value
 
 
 def capacity(node: Json) -> int:
