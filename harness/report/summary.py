@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.report import content
 from harness.report.content import Section, status_of
-from harness.verdict import Finding, Role, Verdict
+from harness.verdict import Finding, Role, Status, Verdict
 
 if TYPE_CHECKING:
     from harness.history.reader import History
@@ -52,7 +52,8 @@ def _findings(title: str, findings: list[Finding]) -> str:
 
 def _stories(findings: list[Finding]) -> str:
     """What failed, told in full: promised, happened, when, which objects, first cause, what to change."""
-    told = [f"**{finding.check}**: {_inline(finding.story, longest=None)}" for finding in findings if finding.story]
+    failed = [finding for finding in findings if finding.story and status_of(finding) is Status.FAIL]
+    told = [f"**{finding.check}**: {_inline(finding.story, longest=None)}" for finding in failed]
     return "\n\n".join(["## What happened", *told]) if told else ""
 
 
