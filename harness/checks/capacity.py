@@ -23,6 +23,7 @@ NEEDS = ("load_offered", "machine_did_not_stall", "steady_before")
 _BLINDING = frozenset({"Node", "Pod"})
 _HOUR_S = 3600.0
 _MANY = 1_000_000_000
+_OBJECTS = 8
 _SETTLE_NS = NS_PER_S // 4
 """Watches of pods and of nodes are not ordered among each other."""
 
@@ -260,15 +261,32 @@ def _story(history: History, spec: CapacitySpec, sums: Sums, long: list[Wait], w
             cause=f"the scheduler said: {message}" if message else "",
             change="raise the pool's limit or stock, add a pool to fall back to, or keep spare capacity",
         )
-    over = sums.over > spec.nodes_over_max
-    at_ns = sums.over_ns if over else sums.protected_ns
+    cause, change, at_ns = _first_broken(history, spec, sums)
     return tell(
         promised="capacity, idle time and cost stay within their limits",
         happened="; ".join(wrong),
         when=moment(history, at_ns),
-        cause="nodes were made that no pod asked for" if over else "",
-        change="check the provisioner's batching and consolidation, and the pools it may choose from",
+        objects=[node.name for node in lives(history.objects, "Node") if bought(node.last)][:_OBJECTS],
+        cause=cause,
+        change=change,
     )
+
+
+def _first_broken(history: History, spec: CapacitySpec, sums: Sums) -> tuple[str, str, int | None]:
+    """Cause, remedy and moment of the first limit that is broken; idleness and cost have no moment."""
+    if sums.over > spec.nodes_over_max:
+        return "nodes were made that no pod asked for", "check the provisioner's batching and its pools", sums.over_ns
+    if spec.protected_ready_min is not None and (sums.protected_min or 0) < spec.protected_ready_min:
+        change = "keep some replicas off spot: a node affinity, or a second Deployment for the floor"
+        return "the ready replicas were all, or too many of them, on spot nodes", change, sums.protected_ns
+    idle = sums.gpu_ns - sums.serving_ns
+    starting = sums.starting_ns / idle if idle else 0.0
+    scale = history.run.time_scale
+    cause = (
+        f"of {scenario_s(sums.gpu_ns, scale):.0f} GPU-seconds {scenario_s(idle, scale):.0f} were idle, {starting:.0%} "
+        f"of these held by pods that were still starting, the rest by none"
+    )
+    return cause, "consolidate nodes sooner, start pods faster, or choose pools whose nodes fit what is asked for", None
 
 
 def _worst_s(history: History, waits: list[Wait]) -> float | None:

@@ -218,8 +218,10 @@ def _wrong(history: History, spec: ScaleDownSpec, seen: _Seen) -> list[str]:
         parts.append(f"{count(len(seen.lost), 'stream')} lost on pods that were scaled away ({pods})")
     for e in seen.late:
         took = (e.back.t_ns if e.back else recorded_until(history)) - e.over_ns
-        what = f"was back at its floor of {e.floor} only" if e.back else f"was still above its floor of {e.floor}"
-        parts.append(f"{e.target.name} {what} {both(took, scale)} after the last need (limit {spec.floor_s_max:.0f} s)")
+        what = f"was back at its floor of {e.floor} late" if e.back else f"was still above its floor of {e.floor}"
+        parts.append(
+            f"{e.target.name} {what}, {both(took, scale)} after the last need (limit {spec.floor_s_max:.0f} s)"
+        )
     if len(seen.reversals) > spec.reversals_max:
         r = seen.reversals[0]
         path = " to ".join(str(n) for n in r.steps)
