@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.plan.mixed import mix_stats
 from harness.plan.plan import Plan, PlannedFault
 
 
@@ -18,6 +19,7 @@ def describe(plan: Plan) -> str:
         f" peak (peak-to-mean {stats['peak_to_mean']:.1f}{_promised(plan)}; CV of gaps {stats['gap_cv']:.1f})",
         f"  prompts     {_tokens(stats['prompt_tokens'])}",
         f"  answers     {_tokens(stats['output_tokens'])}",
+        *_mix(plan),
         f"  schedule    sha256 {plan.schedule.sha256()}",
     ]
     lines += (
@@ -36,7 +38,32 @@ def _load(plan: Plan) -> str:
     trace = plan.trace
     end_s = trace.start_s + trace.duration_s
     text = f"{trace.file}, trace seconds {trace.start_s:g} to {end_s:g} at speed {trace.speed:g}"
+    if trace.scale != 1:
+        text += f", {trace.scale:g} times its rate"
+    if trace.loop:
+        text += ", in a loop"
+    if trace.failed_rows:
+        text += f"; {trace.failed_rows} failed rows left out"
     return f"{text}; {trace.shortened_rows} rows shortened" if trace.shortened_rows else text
+
+
+def _mix(plan: Plan) -> list[str]:
+    """Only what is not as usual."""
+    mix = mix_stats(plan.schedule)
+    if mix is None:
+        return []
+    said = []
+    if mix.sessions:
+        said.append(f"{mix.sessions} sessions of up to {mix.turns_max} turns")
+    if mix.with_prefix:
+        said.append(f"{mix.shared_prompt_ratio:.0%} of prompt tokens repeat the beginning of an earlier one")
+    if mix.not_streamed:
+        said.append(f"{mix.not_streamed} not streamed")
+    if mix.hang_ups:
+        said.append(f"{mix.hang_ups} clients hang up")
+    if len(mix.tenants) > 1:
+        said.append("tenants " + ", ".join(f"{name} {count}" for name, count in mix.tenants.items()))
+    return [f"  requests    {'; '.join(said)}"] if said else []
 
 
 def _promised(plan: Plan) -> str:

@@ -1,4 +1,4 @@
-"""ln and exp from additions, multiplications and divisions alone.
+"""ln, exp, powers and cosines from additions, multiplications and divisions alone.
 
 IEEE 754 fixes the result of those to the last bit, while the ``log`` of a C library or of numpy's vector units may
 differ in it from one machine to the next. A schedule is promised byte for byte, so its arithmetic stands on the fixed
@@ -11,6 +11,7 @@ import math
 
 _LN2 = 0.6931471805599453
 _SQRT_HALF = 0.7071067811865476
+_TURN = 6.283185307179586
 
 
 def ln(x: float) -> float:
@@ -43,3 +44,33 @@ def exp(x: float) -> float:
 def exponential(u: float) -> float:
     """The quantile function of the unit exponential, for u in [0, 1)."""
     return -ln(1.0 - u)
+
+
+def power(base: float, exponent: float) -> float:
+    """A positive base to any exponent."""
+    return exp(exponent * ln(base))
+
+
+def cosine(turns: float) -> float:
+    """The cosine of an angle in whole turns: folded into an eighth of one, then by its Taylor series."""
+    folded = abs(turns - math.floor(turns + 0.5))  # 0 to 1/2, and the cosine is even
+    sign = 1.0
+    if folded > 0.25:
+        folded, sign = 0.5 - folded, -1.0
+    if folded > 0.125:
+        return sign * _sine_series((0.25 - folded) * _TURN)
+    return sign * _cosine_series(folded * _TURN)
+
+
+def _cosine_series(x: float) -> float:
+    square, series = x * x, 1.0
+    for n in range(20, 0, -2):
+        series = 1.0 - series * square / (n * (n - 1))
+    return series
+
+
+def _sine_series(x: float) -> float:
+    square, series = x * x, 1.0
+    for n in range(21, 1, -2):
+        series = 1.0 - series * square / (n * (n - 1))
+    return x * series

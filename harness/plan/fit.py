@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from harness.plan.tokens import quantile_tokens
-from harness.spec.loadprofile import QuantileTokens
+from harness.spec.tokens import QuantileTokens
 
 _GRID = 200
 """Points stand on multiples of 1/200: fine enough for an error of 0.01, and easy to read."""

@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from harness.clock import NS_PER_S
 from harness.errors import BadInput
 from harness.faults.pick import FleetNode, pick_nodes
-from harness.plan.arrivals import arrival_times_ns, load_steps_ns
-from harness.plan.chance import Chance, target_random
-from harness.plan.schedule import SCHEDULE_FILE, Schedule, Stats, rises_ns
-from harness.plan.tokens import draw_tokens
-from harness.plan.trace import TraceCut, cut_rows
+from harness.plan.chance import target_random
+from harness.plan.make import LONGEST_CLOCK_S, TraceUse, schedule_of_profile, schedule_of_trace
+from harness.plan.mixed import mix_stats
+from harness.plan.schedule import SCHEDULE_FILE, Schedule, Stats
+from harness.plan.trace import TraceCut
 from harness.spec.actions import ApplyObjects, SpotInterruption
 from harness.spec.experiment import Experiment, PlannedAction
-from harness.spec.loadprofile import GammaArrivals, LoadProfile
+from harness.spec.loadprofile import LoadProfile
 from harness.spec.manifest import load_manifest, object_ref
 from harness.spec.together import check_together
-
-_TENANT = "default"
-
-
-LONGEST_CLOCK_S = 86_400
-"""A longer run is a slip in a number, and its arrivals would not fit into memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +34,6 @@ class PlannedFault:
     starts_s: float | None
     ends_s: float | None
     disruptive: bool
-
-
-@dataclass(frozen=True, slots=True)
-class TraceUse:
-    """What was replayed, and how many rows had to be cut down to the profile's limits."""
-
-    file: str
-    start_s: float
-    duration_s: float
-    speed: float
-    rows: int
-    shortened_rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +56,9 @@ class Plan:
     def clock_s(self) -> float:
         return self.duration_s / self.time_scale
 
+    def with_faults(self, faults: tuple[PlannedFault, ...], has_hypothesis: bool) -> Plan:
+        return replace(self, faults=faults, has_hypothesis=has_hypothesis)
+
     def to_json(self) -> str:
         """Stable bytes: no path of this machine, no time of day, keys in one order."""
         data = {
@@ -94,6 +76,7 @@ class Plan:
                 "sha256": self.schedule.sha256(),
                 "load_steps_ns": list(self.schedule.steps_ns),
                 "stats": self.stats,
+                **({} if (mix := mix_stats(self.schedule)) is None else {"mix": asdict(mix)}),
             },
             "faults": [_fault(fault) for fault in self.faults],
         }
@@ -108,80 +91,65 @@ def plan_experiment(
     trace: TraceCut | None = None,
 ) -> Plan:
     """Pure but for reading the trace and the manifests; refuses what does not fit together."""
-    if seed < 0:
-        raise BadInput(f"--seed is {seed}, but must be 0 or more")
     time_scale = experiment.settings.time_scale
     if trace is None:
-        duration_s, use = profile.duration_s, None
-        if duration_s / time_scale > LONGEST_CLOCK_S:
-            raise profile.document.mistake(
-                ("duration_s",),
-                f"is {duration_s:g}, which is {duration_s / time_scale:g} s on the clock at time_scale {time_scale:g}",
-                f"a run takes at most {LONGEST_CLOCK_S} s, one day",
-            )
         check_together(experiment, profile)
-        schedule = schedule_of_profile(profile, time_scale, seed)
-    else:
-        schedule, use = schedule_of_trace(profile, trace)
-        duration_s = round(use.duration_s / use.speed * time_scale, 6)
-        check_together(experiment, profile, duration_s=duration_s)
-    stats = schedule.stats(duration_s / time_scale)
-    if trace is None:
-        _check_peak(profile, stats, seed)
-    return Plan(
-        title=experiment.title,
-        seed=seed,
-        time_scale=time_scale,
-        duration_s=duration_s,
-        profile_title=profile.title,
-        peak_to_mean_min=profile.peak_to_mean_min if trace is None else None,
-        schedule=schedule,
-        stats=stats,
-        faults=_plan_faults(experiment, seed, fleet),
-        trace=use,
-        has_hypothesis=experiment.has_hypothesis,
+    load = _load(profile, seed, time_scale, trace)
+    if trace is not None:
+        check_together(experiment, profile, duration_s=load.duration_s)
+    return _plan(experiment.title, profile, seed, time_scale, load).with_faults(
+        _plan_faults(experiment, seed, fleet), experiment.has_hypothesis
     )
 
 
-def schedule_of_profile(profile: LoadProfile, time_scale: float, seed: int) -> Schedule:
-    t_ns = arrival_times_ns(profile.arrivals, profile.duration_s, time_scale, seed)
-    if not len(t_ns):
+def plan_profile(profile: LoadProfile, seed: int, time_scale: float, trace: TraceCut | None = None) -> Plan:
+    """The load alone: a plan without an experiment, and so without faults."""
+    if not 0 < time_scale < float("inf"):
+        raise BadInput(f"--time-scale is {time_scale:g}, but must be more than 0", hint="scenario s per clock s")
+    return _plan(profile.title, profile, seed, time_scale, _load(profile, seed, time_scale, trace))
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    schedule: Schedule
+    stats: Stats
+    duration_s: float
+    trace: TraceUse | None
+
+
+def _load(profile: LoadProfile, seed: int, time_scale: float, trace: TraceCut | None) -> _Load:
+    if seed < 0:
+        raise BadInput(f"--seed is {seed}, but must be 0 or more")
+    if trace is not None:
+        schedule, use = schedule_of_trace(profile, trace, time_scale, seed)
+        duration_s = round(use.duration_s / use.speed * time_scale, 6)
+        return _Load(schedule, schedule.stats(duration_s / time_scale), duration_s, use)
+    duration_s = profile.duration_s
+    if duration_s / time_scale > LONGEST_CLOCK_S:
         raise profile.document.mistake(
-            ("arrivals",), f"no request arrives with seed {seed}", "raise the rate or duration_s"
+            ("duration_s",),
+            f"is {duration_s:g}, which is {duration_s / time_scale:g} s on the clock at time_scale {time_scale:g}",
+            f"a run takes at most {LONGEST_CLOCK_S} s, one day",
         )
-    prompt = draw_tokens(profile.tokens.prompt, len(t_ns), Chance(seed, "prompt_tokens"))
-    output = draw_tokens(profile.tokens.output, len(t_ns), Chance(seed, "output_tokens"))
-    if isinstance(profile.arrivals, GammaArrivals):
-        steps_ns = rises_ns(t_ns, profile.duration_s / time_scale)
-    else:
-        steps_ns = load_steps_ns(profile.arrivals, profile.duration_s, time_scale, seed)
-    return Schedule(t_ns, prompt, output, *_nobody(len(t_ns)), steps_ns=steps_ns)
+    schedule = schedule_of_profile(profile, time_scale, seed)
+    stats = schedule.stats(duration_s / time_scale)
+    _check_peak(profile, stats, seed)
+    return _Load(schedule, stats, duration_s, None)
 
 
-def schedule_of_trace(profile: LoadProfile, cut: TraceCut) -> tuple[Schedule, TraceUse]:
-    """Arrivals and lengths from the file; the profile gives the client's patience and the limits for lengths."""
-    rows, seconds = cut_rows(cut)
-    if seconds / cut.speed > LONGEST_CLOCK_S:
-        raise BadInput(
-            f"--speed is {cut.speed:g}, so {seconds:g} s of the trace take {seconds / cut.speed:g} s on the clock",
-            hint=f"a run takes at most {LONGEST_CLOCK_S} s, one day; shorten --trace-duration, or raise --speed",
-        )
-    start_ns = round(cut.start_s * NS_PER_S)
-    t_ns = np.array([round((row.t_ns - start_ns) / cut.speed) for row in rows], dtype=np.int64)
-    prompt = np.array([row.prompt_tokens for row in rows], dtype=np.int64)
-    output = np.array([row.output_tokens for row in rows], dtype=np.int64)
-    limits = profile.spec.trace
-    short_prompt = prompt if limits.prompt_tokens_max is None else np.minimum(prompt, limits.prompt_tokens_max)
-    short_output = output if limits.output_tokens_max is None else np.minimum(output, limits.output_tokens_max)
-    shortened = int(((short_prompt != prompt) | (short_output != output)).sum())
-    use = TraceUse(cut.file.name, cut.start_s, seconds, cut.speed, len(rows), shortened)
-    steps_ns = rises_ns(t_ns, seconds / cut.speed)
-    return Schedule(t_ns, short_prompt, short_output, *_nobody(len(rows)), steps_ns=steps_ns), use
-
-
-def _nobody(count: int) -> tuple[np.ndarray[Any, np.dtype[np.str_]], np.ndarray[Any, np.dtype[np.str_]]]:
-    """Tenant and session of requests that belong to one tenant and to no session."""
-    return np.full(count, _TENANT), np.full(count, "")
+def _plan(title: str, profile: LoadProfile, seed: int, time_scale: float, load: _Load) -> Plan:
+    return Plan(
+        title=title,
+        seed=seed,
+        time_scale=time_scale,
+        duration_s=load.duration_s,
+        profile_title=profile.title,
+        peak_to_mean_min=profile.peak_to_mean_min if load.trace is None else None,
+        schedule=load.schedule,
+        stats=load.stats,
+        faults=(),
+        trace=load.trace,
+    )
 
 
 def _check_peak(profile: LoadProfile, stats: Stats, seed: int) -> None:
@@ -264,4 +232,7 @@ def _trace(use: TraceUse | None) -> dict[str, Any] | None:
         "speed": use.speed,
         "rows": use.rows,
         "shortened_rows": use.shortened_rows,
+        "failed_rows": use.failed_rows,
+        "scale": use.scale,
+        "loop": use.loop,
     }

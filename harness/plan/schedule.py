@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # ships no types
@@ -17,11 +18,40 @@ from harness.errors import BadInput, Where
 
 SCHEDULE_FILE = "schedule.parquet"
 COLUMNS = ("t_ns", "prompt_tokens", "output_tokens", "tenant", "session")
+MORE_COLUMNS = ("turn", "priority", "stream", "hang_up_tokens", "hang_up_ns", "prefix")
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 _SHA_KEY = b"gpu_harness_sha256"
 _STEPS_KEY = b"gpu_harness_load_steps_ns"
 
 Stats = dict[str, int | float | dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class More:
+    """What only some schedules say of their requests; a schedule in which all is as usual has none of it."""
+
+    turn: NDArray[np.int64]
+    """From 1 within a session; 0 where there is none."""
+    priority: NDArray[np.int64]
+    """Sent where it is not 0; lower goes first."""
+    stream: NDArray[np.int64]
+    """1 where the answer is asked for as a stream."""
+    hang_up_tokens: NDArray[np.int64]
+    """After how many tokens the client hangs up; 0 for never."""
+    hang_up_ns: NDArray[np.int64]
+    """How long after the send the client hangs up; 0 for never."""
+    prefix: NDArray[np.str_]
+    """The prompt's beginning as ``harness.plan.prefixes`` writes it; empty where it shares none."""
+
+    @classmethod
+    def usual(cls, count: int) -> More:
+        zeros = np.zeros(count, dtype=np.int64)
+        return cls(zeros, zeros, np.ones(count, dtype=np.int64), zeros, zeros, np.full(count, ""))
+
+    def or_none(self) -> More | None:
+        usual = More.usual(len(self.turn))
+        same = all(bool((getattr(self, name) == getattr(usual, name)).all()) for name in MORE_COLUMNS)
+        return None if same else self
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +66,7 @@ class Schedule:
     session: NDArray[np.str_]
     """Empty where a request belongs to no session."""
     steps_ns: tuple[int, ...] = (0,)
+    more: More | None = None
 
     def __len__(self) -> int:
         return len(self.t_ns)
@@ -48,10 +79,19 @@ class Schedule:
         return self.steps_ns
 
     def canonical_bytes(self) -> bytes:
-        """What "same seed, same bytes" is said of: the columns one after another, numbers as little-endian int64."""
+        """What "same seed, same bytes" is said of: the columns one after another, numbers as little-endian int64.
+
+        What is as usual is left out, so that a schedule keeps its bytes when a later version can say more.
+        """
         parts = [f"gpu-harness schedule 1\n{len(self)}\n{json.dumps(self.steps_ns)}\n".encode()]
         parts += [column.astype("<i8").tobytes() for column in (self.t_ns, self.prompt_tokens, self.output_tokens)]
         parts += ["\n".join(column.tolist()).encode() + b"\n" for column in (self.tenant, self.session)]
+        if self.more is not None:
+            for name in MORE_COLUMNS:
+                column = getattr(self.more, name)
+                text = name == "prefix"
+                data = "\n".join(column.tolist()).encode() + b"\n" if text else column.astype("<i8").tobytes()
+                parts.append(f"{name}\n".encode() + data)
         return b"".join(parts)
 
     def sha256(self) -> str:
@@ -59,6 +99,8 @@ class Schedule:
 
     def write(self, path: Path) -> None:
         columns = {name: pa.array(getattr(self, name)) for name in COLUMNS}
+        if self.more is not None:
+            columns |= {name: pa.array(getattr(self.more, name)) for name in MORE_COLUMNS}
         table = pa.table(columns).replace_schema_metadata(
             {_SHA_KEY: self.sha256().encode(), _STEPS_KEY: json.dumps(self.steps_ns).encode()}
         )
@@ -80,7 +122,7 @@ class Schedule:
             steps_ns = tuple(int(t) for t in json.loads(metadata.get(_STEPS_KEY, b"")))
         except (ValueError, TypeError):
             raise BadInput("says nothing of its load steps", where=Where(str(path)), hint="plan or run again") from None
-        schedule = cls(numbers[0], numbers[1], numbers[2], texts[0], texts[1], steps_ns)
+        schedule = cls(numbers[0], numbers[1], numbers[2], texts[0], texts[1], steps_ns, _more(table))
         if metadata.get(_SHA_KEY, b"").decode() != schedule.sha256():
             raise BadInput("was changed after it was written", where=Where(str(path)), hint="plan or run again")
         return schedule
@@ -99,6 +141,13 @@ class Schedule:
             "prompt_tokens": token_quantiles(self.prompt_tokens),
             "output_tokens": token_quantiles(self.output_tokens),
         }
+
+
+def _more(table: Any) -> More | None:
+    if not set(MORE_COLUMNS) <= set(table.column_names):
+        return None
+    columns: dict[str, Any] = {name: table[name].to_numpy().astype(np.int64) for name in MORE_COLUMNS[:-1]}
+    return More(**columns, prefix=np.array(table["prefix"].to_pylist(), dtype=np.str_))
 
 
 def peak_per_s(t_ns: NDArray[np.int64]) -> int:

@@ -1,46 +1,51 @@
 """Reads rows of a recorded trace, so that real arrivals and real lengths can be replayed.
 
-Azure's LLM inference traces (2023 and 2024) are read, known by their header. Rows are streamed: of a file of a week
-only the rows up to the end of the cut are looked at.
+A file is known by how it begins. Rows are streamed: of a file of a week only the rows up to the end of the cut are
+looked at, and only those of the cut are kept, as bare numbers.
 """
 
 from __future__ import annotations
 
-import csv
-import re
+from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 from harness.clock import NS_PER_S
 from harness.errors import BadInput, Where
+from harness.plan.chance import Chance
+from harness.plan.prefixes import BlockNames
+from harness.plan.trace_csv import AZURE_COLUMNS, BURST_COLUMNS, parse_stamp_ns, read_csv, time_column
+from harness.plan.trace_jsonl import read_jsonl
+from harness.plan.trace_parquet import read_parquet
+from harness.plan.trace_row import TraceRow, bad_row
 
-AZURE_COLUMNS = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
-_NEXT = "use an Azure LLM inference trace: CSV with the header " + ",".join(AZURE_COLUMNS)
-_STAMP = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?\s*(?:Z|([+-])(\d\d):?(\d\d))?", re.ASCII
+__all__ = ["TraceCut", "TraceRow", "TraceRows", "parse_stamp_ns", "read_cut", "read_rows"]
+
+_KNOWN = (
+    f"known are Azure LLM traces (CSV: {','.join(AZURE_COLUMNS)}), BurstGPT (CSV: {','.join(BURST_COLUMNS)}), Mooncake "
+    "(JSON lines: timestamp, input_length, output_length, hash_ids) and our own schedule.parquet"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class TraceCut:
-    """Which part of a trace is replayed, in trace seconds from its first row, and how many times faster.
-
-    ``duration_s=None`` means up to the last row.
-    """
+    """Which part of a trace is replayed, in trace seconds from its first row, how many times faster, and at which
+    multiple of its rate. ``duration_s=None`` means up to the last row; ``loop`` repeats the cut to the load's end."""
 
     file: Path
     start_s: float = 0.0
     duration_s: float | None = None
     speed: float = 1.0
+    scale: float = 1.0
+    loop: bool = False
 
     def __post_init__(self) -> None:
         for flag, value, least in (
             ("--trace-start", self.start_s, "at least 0"),
             ("--trace-duration", self.duration_s, "more than 0"),
             ("--speed", self.speed, "more than 0"),
+            ("--scale", self.scale, "more than 0"),
         ):
             if value is None:
                 continue
@@ -50,39 +55,64 @@ class TraceCut:
                 )
 
 
-@dataclass(frozen=True, slots=True)
-class TraceRow:
-    """``t_ns`` counts from the first row of the file."""
+@dataclass(slots=True)
+class TraceRows:
+    """The rows of a cut as columns. ``t_ns`` is trace time from the cut's start; the texts are empty lists where no row
+    has one."""
 
-    line: int
-    t_ns: int
-    prompt_tokens: int
-    output_tokens: int
+    seconds: float = 0.0
+    """How long the cut is, in trace seconds."""
+    failed_rows: int = 0
+    """Rows without an answer, which were left out."""
+    t_ns: array[int] = field(default_factory=lambda: array("q"))
+    prompt_tokens: array[int] = field(default_factory=lambda: array("q"))
+    output_tokens: array[int] = field(default_factory=lambda: array("q"))
+    prefix: list[str] = field(default_factory=list)
+    session: list[str] = field(default_factory=list)
+    tenant: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.t_ns)
+
+    def take(self, row: TraceRow, t_ns: int, prefix: str, copy: int) -> None:
+        session = f"{row.session}.{copy}" if row.session and copy else row.session
+        for name, text in (("prefix", prefix), ("session", session), ("tenant", row.tenant)):
+            column: list[str] = getattr(self, name)
+            if text or column:
+                column += [""] * (len(self) - len(column))
+                column.append(text)
+        self.t_ns.append(t_ns)
+        self.prompt_tokens.append(row.prompt_tokens)
+        self.output_tokens.append(row.output_tokens)
 
 
 def read_rows(file: Path) -> Iterator[TraceRow]:
     """All rows, in the order of the file, which must be the order of time."""
-    with _open(file) as stream:
-        reader = csv.reader(stream, strict=True)
-        columns = _columns(file, reader)
-        first_ns: int | None = None
-        last_ns = 0
-        for fields in _guarded(file, reader):
-            if not fields:
-                continue
-            row = _row(file, reader.line_num, fields, columns)
-            first_ns = row.t_ns if first_ns is None else first_ns
-            if row.t_ns < last_ns:
-                raise _bad(file, row.line, "TIMESTAMP", "is earlier than the row before it", "sort the file by time")
-            last_ns = row.t_ns
-            yield TraceRow(row.line, row.t_ns - first_ns, row.prompt_tokens, row.output_tokens)
+    rows, column = _recognise(file)
+    first_ns: int | None = None
+    last_ns = 0
+    for row in rows:
+        first_ns = row.t_ns if first_ns is None else first_ns
+        if first_ns is not None and row.t_ns < max(first_ns, last_ns):
+            raise bad_row(file, row.line, column, "is earlier than the row before it", "sort the file by time")
+        last_ns = row.t_ns
+        yield TraceRow(
+            row.line, row.t_ns - first_ns, row.prompt_tokens, row.output_tokens, row.blocks, row.prefix, row.session,
+            row.tenant,
+        )  # fmt: skip
 
 
-def cut_rows(cut: TraceCut) -> tuple[list[TraceRow], float]:
-    """The rows of the cut and its length in trace seconds. An empty cut, or one past the file's end, is refused."""
+def read_cut(cut: TraceCut, chance: Chance) -> TraceRows:
+    """The cut's rows at its scale. An empty cut, or one past the file's end, is refused.
+
+    With a scale below 1 each row stays with that probability. Above 1 a row is followed by copies of itself, placed
+    evenly by chance before the next row, so that quiet and busy times keep their shares; a copy belongs to a session of
+    its own. Both need chance, so a scale of 1 draws nothing.
+    """
     start_ns = round(cut.start_s * NS_PER_S)
     end_ns = None if cut.duration_s is None else start_ns + round(cut.duration_s * NS_PER_S)
-    rows: list[TraceRow] = []
+    kept, names = TraceRows(), BlockNames()
+    held: TraceRow | None = None
     last_ns: int | None = None
     reached_end = True
     for row in read_rows(cut.file):
@@ -90,130 +120,88 @@ def cut_rows(cut: TraceCut) -> tuple[list[TraceRow], float]:
             reached_end = False
             break
         last_ns = row.t_ns
-        if row.t_ns >= start_ns:
-            rows.append(row)
+        if row.t_ns < start_ns:
+            continue
+        if row.output_tokens == 0:
+            kept.failed_rows += 1
+            continue
+        if held is not None:
+            _place(kept, held, row.t_ns, start_ns, cut.scale, chance, names)
+        held = row
+    if held is not None:
+        stop_ns = end_ns if end_ns is not None else held.t_ns + 1
+        _place(kept, held, stop_ns, start_ns, cut.scale, chance, names)
+    _check_cut(cut, held, last_ns, end_ns if reached_end else None)
+    assert last_ns is not None
+    kept.seconds = cut.duration_s if cut.duration_s is not None else (last_ns - start_ns + 1) / NS_PER_S
+    if cut.scale > 1:
+        _in_order(kept)
+    return kept
+
+
+def _place(
+    kept: TraceRows, row: TraceRow, next_ns: int, start_ns: int, scale: float, chance: Chance, names: BlockNames
+) -> None:
+    prefix = row.prefix or names.prefix(row.blocks, row.prompt_tokens)
+    if scale == 1:
+        kept.take(row, row.t_ns - start_ns, prefix, 0)
+        return
+    copies = int(scale) + (chance.uniform() < scale - int(scale))
+    for copy in range(copies):
+        shift_ns = int((next_ns - row.t_ns) * chance.uniform()) if copy else 0
+        kept.take(row, row.t_ns - start_ns + shift_ns, prefix, copy)
+
+
+def _in_order(kept: TraceRows) -> None:
+    order = sorted(range(len(kept)), key=kept.t_ns.__getitem__)
+    for name in ("t_ns", "prompt_tokens", "output_tokens"):
+        column: array[int] = getattr(kept, name)
+        setattr(kept, name, array("q", (column[i] for i in order)))
+    for name in ("prefix", "session", "tenant"):
+        texts: list[str] = getattr(kept, name)
+        if texts:
+            texts += [""] * (len(kept) - len(texts))
+            setattr(kept, name, [texts[i] for i in order])
+
+
+def _check_cut(cut: TraceCut, held: TraceRow | None, last_ns: int | None, end_ns: int | None) -> None:
+    """``end_ns`` is None where the file went on behind the cut, or where the cut had no end."""
     where = Where(str(cut.file))
     if last_ns is None:
-        raise BadInput("holds a header, but no rows", where=where, hint=_NEXT)
+        raise BadInput("holds a header, but no rows", where=where, hint=_KNOWN)
     holds = f"the trace holds seconds 0 to {last_ns / NS_PER_S:.1f}"
-    if reached_end and end_ns is not None and end_ns > last_ns + NS_PER_S:
+    if end_ns is not None and end_ns > last_ns + NS_PER_S:
         raise BadInput(
             f"the cut from {cut.start_s:g} s to {end_ns / NS_PER_S:g} s goes past the end", where=where,
             hint=f"{holds}; all of them are trace seconds, before --speed",
         )  # fmt: skip
-    if not rows:
+    if held is None:
         raise BadInput(f"no row lies in the cut that starts at {cut.start_s:g} s", where=where, hint=holds)
-    seconds = cut.duration_s if cut.duration_s is not None else (last_ns - start_ns + 1) / NS_PER_S
-    return rows, seconds
 
 
 # --- recognising -----------------------------------------------------------------------------------------------------
 
 
-def _open(file: Path) -> IO[str]:
+def _recognise(file: Path) -> tuple[Iterator[TraceRow], str]:
+    """The rows as they stand in the file, and the name of the column with their time."""
     where = Where(str(file))
     try:
         with file.open("rb") as stream:
             head = stream.read(512)
     except OSError as error:
-        raise BadInput(f"the trace cannot be read: {error.strerror}", where=where, hint=_NEXT) from None
+        raise BadInput(f"the trace cannot be read: {error.strerror}", where=where, hint=_KNOWN) from None
+    if head.startswith(b"PAR1"):
+        return read_parquet(file, _KNOWN), "t_ns"
     if kind := _binary_kind(head):
-        raise BadInput(f"is {kind}, not a trace this version reads", where=where, hint=_NEXT)
-    return file.open(encoding="utf-8-sig", newline="")
+        raise BadInput(f"is {kind}, not a trace this version reads", where=where, hint=_KNOWN)
+    if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+        return read_jsonl(file, _KNOWN), "timestamp"
+    names = head.decode("utf-8-sig", "replace").split("\n", 1)[0].split(",")
+    return read_csv(file, _KNOWN), time_column([name.strip() for name in names])
 
 
 def _binary_kind(head: bytes) -> str | None:
-    for magic, kind in (
-        (b"\x1f\x8b", "gzip data (unpack it first)"),
-        (b"PAR1", "a Parquet file"),
-        (b"PK", "a zip file"),
-    ):
+    for magic, kind in ((b"\x1f\x8b", "gzip data (unpack it first)"), (b"PK", "a zip file")):
         if head.startswith(magic):
             return kind
     return "binary data" if b"\0" in head else None
-
-
-def _columns(file: Path, reader: Iterator[list[str]]) -> tuple[int, int, int]:
-    header = next(_guarded(file, reader), None)
-    if not header:
-        raise BadInput("is empty", where=Where(str(file), 1), hint=_NEXT)
-    names = [name.strip() for name in header]
-    if all(names.count(column) == 1 for column in AZURE_COLUMNS) and "NumImages" not in names:
-        return (names.index("TIMESTAMP"), names.index("ContextTokens"), names.index("GeneratedTokens"))
-    raise BadInput(f"is {_text_kind(names)}, not a trace this version reads", where=Where(str(file), 1), hint=_NEXT)
-
-
-def _text_kind(names: list[str]) -> str:
-    line = ",".join(names)
-    if line.startswith("{"):
-        return "JSON lines (a Mooncake trace)" if '"hash_ids"' in line or '"input_length"' in line else "JSON"
-    if "Request tokens" in names and "Response tokens" in names:
-        return "a BurstGPT trace"
-    if "NumImages" in names:
-        return "an Azure trace with images, which a text model cannot replay"
-    if set(names) & set(AZURE_COLUMNS):
-        missing = ", ".join(column for column in AZURE_COLUMNS if column not in names)
-        return f"an Azure trace without {missing}" if missing else "an Azure trace with a column twice"
-    shown = line if len(line) <= 80 else line[:77] + "..."
-    return f'a file that begins with "{shown}"'
-
-
-# --- one row ---------------------------------------------------------------------------------------------------------
-
-
-def _guarded(file: Path, reader: Iterator[list[str]]) -> Iterator[list[str]]:
-    """The reader's rows; what it cannot read becomes an error with a line."""
-    line = 0
-    while True:
-        try:
-            fields = next(reader, None)
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise BadInput(f"cannot be read as CSV: {error}", where=Where(str(file), line + 1), hint=_NEXT) from None
-        if fields is None:
-            return
-        line = int(getattr(reader, "line_num", line + 1))
-        yield fields
-
-
-def _row(file: Path, line: int, fields: list[str], columns: tuple[int, int, int]) -> TraceRow:
-    if len(fields) <= max(columns):
-        shown = ",".join(fields)
-        raise BadInput(
-            f'has {len(fields)} fields: "{shown[:80]}"', where=Where(str(file), line),
-            hint="a row has TIMESTAMP,ContextTokens,GeneratedTokens; was the file cut off?",
-        )  # fmt: skip
-    stamp, prompt, output = (fields[column].strip() for column in columns)
-    t_ns = parse_stamp_ns(stamp)
-    if t_ns is None:
-        hint = "as in 2023-11-16 18:17:03.9799600, with up to nine decimals and an optional +00:00"
-        raise _bad(file, line, "TIMESTAMP", f'"{stamp}" is not a time', hint)
-    return TraceRow(
-        line, t_ns, _tokens(file, line, AZURE_COLUMNS[1], prompt), _tokens(file, line, AZURE_COLUMNS[2], output)
-    )
-
-
-def _tokens(file: Path, line: int, column: str, text: str) -> int:
-    if not re.fullmatch(r"\d{1,9}", text, re.ASCII) or int(text) < 1:
-        raise _bad(file, line, column, f'"{text}" is not a number of tokens', "a whole number, at least 1")
-    return int(text)
-
-
-def parse_stamp_ns(text: str) -> int | None:
-    """Nanoseconds since year 1 in UTC. By hand, because ``%f`` reads six decimals and these files have seven."""
-    match = _STAMP.fullmatch(text)
-    if match is None:
-        return None
-    year, month, day, hour, minute, second = (int(match[i]) for i in range(1, 7))
-    try:
-        days = date(year, month, day).toordinal()
-    except ValueError:
-        return None
-    if hour > 23 or minute > 59 or second > 60:
-        return None
-    offset_s = 0 if match[8] is None else (int(match[9]) * 3600 + int(match[10]) * 60) * (-1 if match[8] == "-" else 1)
-    fraction_ns = int((match[7] or "0").ljust(9, "0"))
-    return (((days * 24 + hour) * 60 + minute) * 60 + second - offset_s) * NS_PER_S + fraction_ns
-
-
-def _bad(file: Path, line: int, column: str, message: str, hint: str) -> BadInput:
-    return BadInput(message, where=Where(str(file), line, column), hint=hint)

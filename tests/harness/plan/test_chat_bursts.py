@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from harness.plan.fit import distance, fit_quantiles
-from harness.plan.plan import schedule_of_profile
+from harness.plan.make import schedule_of_profile
 from harness.plan.trace import read_rows
-from harness.spec.loadprofile import LoadProfile, QuantileTokens, load_profile
+from harness.spec.loadprofile import LoadProfile, load_profile
+from harness.spec.tokens import QuantileTokens
 
 ROOT = Path(__file__).resolve().parents[3]
 TRACE = ROOT.parent / "shared" / "data" / "azure-llm-2023-conv.csv"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from pydantic import TypeAdapter
 from harness.clock import NS_PER_S
 from harness.errors import BadInput
 from harness.plan import arrivals as arrivals_module
-from harness.plan.arrivals import arrival_times_ns, load_steps_ns
+from harness.plan.arrivals import Span, arrive, planned_rises_ns
+from harness.plan.replay import Traces
 from harness.plan.schedule import gap_cv, peak_per_s
-from harness.spec.loadprofile import Arrivals
+from harness.spec.arrivals import Arrivals
 
 ADAPTER: TypeAdapter[Arrivals] = TypeAdapter(Arrivals)
 SEEDS = range(60)
@@ -26,7 +28,7 @@ def read(**arrivals: Any) -> Arrivals:
 
 
 def times(seed: int = 1, duration_s: float = 1000, time_scale: float = 10, **arrivals: Any) -> NDArray[np.int64]:
-    return arrival_times_ns(read(**arrivals), duration_s, time_scale, seed)
+    return arrive(read(**arrivals), Span(duration_s, time_scale, seed), Traces(Path())).t_ns
 
 
 def expect_mean(values: list[float], mean: float, sd: float) -> None:
@@ -143,12 +145,12 @@ def test_time_scale_shortens_durations_and_leaves_rates() -> None:
     ],
 )
 def test_load_steps(kind: dict[str, Any], steps_s: list[int]) -> None:
-    assert load_steps_ns(read(**kind), 1000, 10, 1) == tuple(s * NS_PER_S for s in steps_s)
+    assert planned_rises_ns(read(**kind), Span(1000, 10, 1), Traces(Path())) == tuple(s * NS_PER_S for s in steps_s)
 
 
 def test_load_steps_of_on_off_are_where_the_rate_rises() -> None:
     kind = {"kind": "on_off", "on_per_s": 50.0, "off_per_s": 0.0, "on_mean_s": 30.0, "off_mean_s": 300.0}
-    steps, t = load_steps_ns(read(**kind), 5000, 10, 2), times(2, duration_s=5000, **kind)
+    steps, t = planned_rises_ns(read(**kind), Span(5000, 10, 2), Traces(Path())), times(2, duration_s=5000, **kind)
     assert len(steps) > 3
     for step in steps[1:]:
         assert not ((t > step - NS_PER_S // 10) & (t < step)).any()

@@ -8,7 +8,7 @@ import pytest
 from harness.plan.chance import Chance
 from harness.plan.fit import distance, fit_quantiles
 from harness.plan.tokens import draw_tokens, quantile_tokens
-from harness.spec.loadprofile import FixedTokens, QuantileTokens
+from harness.spec.tokens import FixedTokens, QuantileTokens
 
 TABLE = QuantileTokens(kind="quantiles", points=((0, 10), (0.5, 20), (0.9, 20), (1, 120)), max_tokens=100)
 

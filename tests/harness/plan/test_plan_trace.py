@@ -10,8 +10,9 @@ import pytest
 
 from harness.clock import NS_PER_S
 from harness.errors import BadInput
-from harness.plan.plan import schedule_of_trace
-from harness.plan.trace import TraceCut, cut_rows, parse_stamp_ns, read_rows
+from harness.plan.chance import Chance
+from harness.plan.make import schedule_of_trace
+from harness.plan.trace import TraceCut, TraceRows, parse_stamp_ns, read_cut, read_rows
 from harness.spec import load_profile
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -85,20 +86,22 @@ def test_an_unreadable_row_is_named(tmp_path: Path, row: str, key: str | None, s
     assert says in caught.value.message
 
 
+def cut(path: Path, *args: float, **more: float) -> TraceRows:
+    return read_cut(TraceCut(path, *args, **more), Chance(1, "trace"))
+
+
 @pytest.mark.parametrize(
     "content, says",
     [
         (b"", "is empty"),
-        (b'{"timestamp": 0, "input_length": 6758, "output_length": 500, "hash_ids": [0]}\n', "a Mooncake trace"),
-        (
-            b"Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,1,2,3,API log\n",
-            "a BurstGPT trace",
-        ),
+        (b'{"title": "chat"}\n', "is no row of a trace"),
+        (b"{title\n", "is not JSON"),
         (b"TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n", "with images"),
         (b"TIMESTAMP,ContextTokens\n2023,1\n", "an Azure trace without GeneratedTokens"),
+        (b"Timestamp,Model,Request tokens\n", "a BurstGPT trace without Response tokens"),
         (b"title: chat\nduration_s: 1\n", 'begins with "title: chat"'),
         (gzip.compress(b"x"), "gzip data"),
-        (b"PAR1\0\0", "a Parquet file"),
+        (b"PAR1\0\0", "cannot be read as Parquet"),
         (b"\x7fELF\0", "binary data"),
         (b"\xff\xfe\xe9", "cannot be read as CSV"),
         (HEAD.encode() + b"\r\n", "a header, but no rows"),
@@ -108,50 +111,54 @@ def test_another_kind_of_file_is_named(tmp_path: Path, content: bytes, says: str
     path = tmp_path / "trace.csv"
     path.write_bytes(content)
     with pytest.raises(BadInput) as caught:
-        cut_rows(TraceCut(path))
+        cut(path)
     assert says in str(caught.value)
     assert str(path) in str(caught.value)
-    assert "TIMESTAMP,ContextTokens,GeneratedTokens" in (caught.value.hint or "")
+    assert "input_length" in (caught.value.hint or "")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be read: No such file"):
-        cut_rows(TraceCut(tmp_path / "gone.csv"))
+        cut(tmp_path / "gone.csv")
 
 
 class TestCut:
     def test_from_start_for_duration(self, tmp_path: Path) -> None:
-        rows, seconds = cut_rows(TraceCut(trace(tmp_path, *ROWS), 4.0, 6.0))
-        assert [row.line for row in rows] == [3, 4, 5]
-        assert seconds == 6.0
+        rows = cut(trace(tmp_path, *ROWS), 4.0, 6.0)
+        assert list(rows.prompt_tokens) == [396, 879, 91]
+        assert rows.t_ns[0] == 314_579_000
+        assert rows.seconds == 6.0
 
     def test_to_the_end(self, tmp_path: Path) -> None:
-        rows, seconds = cut_rows(TraceCut(trace(tmp_path, *ROWS), 4.4))
-        assert [row.line for row in rows] == [4, 5, 6]
-        assert seconds == pytest.approx(5.6)
+        rows = cut(trace(tmp_path, *ROWS), 4.4)
+        assert list(rows.output_tokens) == [55, 16, 17]
+        assert rows.seconds == pytest.approx(5.6)
 
     def test_rows_past_the_cut_are_not_looked_at(self, tmp_path: Path) -> None:
-        assert len(cut_rows(TraceCut(trace(tmp_path, *ROWS, "broken"), 0.0, 10.0))[0]) == 4
+        assert len(cut(trace(tmp_path, *ROWS, "broken"), 0.0, 10.0)) == 4
 
     def test_past_the_end(self, tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="goes past the end") as caught:
-            cut_rows(TraceCut(trace(tmp_path, *ROWS), 4.0, 60.0))
+            cut(trace(tmp_path, *ROWS), 4.0, 60.0)
         assert "seconds 0 to 10.0" in (caught.value.hint or "")
 
     def test_empty(self, tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="no row lies in the cut"):
-            cut_rows(TraceCut(trace(tmp_path, *ROWS), 1.0, 2.0))
+            cut(trace(tmp_path, *ROWS), 1.0, 2.0)
 
     @pytest.mark.parametrize("speed", [1e-300, 1e-9, 1e-4])
     def test_a_replay_that_would_take_ages(self, tmp_path: Path, speed: float) -> None:
         profile = load_profile(ROOT / "loadprofiles" / "chat-bursts.yaml")
         with pytest.raises(BadInput, match="on the clock"):
-            schedule_of_trace(profile, TraceCut(trace(tmp_path, *ROWS), speed=speed))
+            schedule_of_trace(profile, TraceCut(trace(tmp_path, *ROWS), speed=speed), 1.0, 1)
 
     @pytest.mark.parametrize(
         "flags",
-        [{"start_s": -1.0}, {"duration_s": 0.0}, {"speed": 0.0}, {"speed": float("nan")}, {"start_s": float("inf")}],
-    )
+        [
+            {"start_s": -1.0}, {"duration_s": 0.0}, {"speed": 0.0}, {"speed": float("nan")}, {"start_s": float("inf")},
+            {"scale": 0.0},
+        ],
+    )  # fmt: skip
     def test_senseless_flags(self, tmp_path: Path, flags: dict[str, float]) -> None:
-        with pytest.raises(BadInput, match=r"--(trace-start|trace-duration|speed) is"):
+        with pytest.raises(BadInput, match=r"--(trace-start|trace-duration|speed|scale) is"):
             TraceCut(tmp_path / "x.csv", **flags)

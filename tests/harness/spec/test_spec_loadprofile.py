@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import BadInput
-from harness.spec.loadprofile import BurstArrivals, LoadProfile, QuantileTokens, load_profile
+from harness.spec.arrivals import BurstArrivals
+from harness.spec.loadprofile import LoadProfile, load_profile
+from harness.spec.tokens import QuantileTokens
 
 GOOD = """\
 title: Bursts
@@ -75,7 +77,7 @@ def test_each_kind_of_arrivals(tmp_path: Path, arrivals: str) -> None:
         ("end_s: 140", "end_s: 80", 9, "arrivals.windows.0.end_s", "ends at 80, but starts at 80", ""),
         ("end_s: 140", "end_s: 700", 9, "arrivals.windows.0.end_s", "but the profile lasts 600 s", "scenario seconds"),
         ("tokens: 100", "tokens: 0", 11, "tokens.prompt.tokens", "at least 1", ""),
-        ("kind: fixed", "kind: normal", 11, "tokens.prompt.kind", "not one of", "known: fixed, quantiles"),
+        ("kind: fixed", "kind: uniform", 11, "tokens.prompt.kind", "not one of", "known: fixed, histogram"),
         ("[0, 7], ", "", 15, "tokens.output.points", "from quantile 0 to 1", ""),
         ("[0.5, 129]", "[0.5, 3]", 15, "tokens.output.points.1", "must not fall", ""),
         ("[0.5, 129]", "[0.5]", 15, "tokens.output.points.1", "not a pair of numbers", "[0.5, 129]"),

@@ -1,0 +1,175 @@
+"""From a load profile and a seed to a schedule: who comes when, asks for how much, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.clock import NS_PER_S
+from harness.errors import BadInput
+from harness.plan import mix as mixing
+from harness.plan.arrivals import Span, arrive, planned_rises_ns, seen_in_arrivals
+from harness.plan.chance import Chance
+from harness.plan.mix import DEFAULT_TENANT, Requests
+from harness.plan.prefixes import cut_to, drop_unshared
+from harness.plan.replay import Numbers, Traces, replay, text_at
+from harness.plan.schedule import More, Schedule, rises_ns
+from harness.plan.tokens import draw_tokens
+from harness.plan.trace import TraceCut, read_cut
+from harness.spec.loadprofile import LoadProfile
+from harness.spec.tokens import Tokens, TraceTokens
+
+LONGEST_CLOCK_S = 86_400
+"""A longer run is a slip in a number, and its arrivals would not fit into memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceUse:
+    """What was replayed, and how many rows had to be cut down to the profile's limits or left out as failed."""
+
+    file: str
+    start_s: float
+    duration_s: float
+    speed: float
+    rows: int
+    shortened_rows: int
+    failed_rows: int = 0
+    scale: float = 1.0
+    loop: bool = False
+
+
+def schedule_of_profile(profile: LoadProfile, time_scale: float, seed: int) -> Schedule:
+    traces = Traces(profile.document.path)
+    span = Span(profile.duration_s, time_scale, seed)
+    arrived = arrive(profile.arrivals, span, traces)
+    if not len(arrived.t_ns):
+        raise profile.document.mistake(
+            ("arrivals",), f"no request arrives with seed {seed}", "raise the rate or duration_s"
+        )
+    if seen_in_arrivals(profile.arrivals):
+        steps_ns = rises_ns(arrived.t_ns, span.clock_s)
+    else:
+        steps_ns = planned_rises_ns(profile.arrivals, span, Traces(profile.document.path))
+    mix, arrivals = profile.mix, len(arrived.t_ns)
+    turns = mixing.draw_turns(mix.sessions, arrivals, seed)
+    start = np.repeat(np.arange(arrivals, dtype=np.int64), np.maximum(turns, 1))
+    turn = np.concatenate([np.arange(1, n + 1, dtype=np.int64) if n else _ZERO for n in turns.tolist()])
+    row = arrived.row[start]
+    prompt, output = _lengths(profile, traces, row, seed)
+    requests = Requests(arrived.t_ns[start], prompt, output, start, turn)
+    before = mixing.draw_prefixes(mix.prefixes, arrivals, seed)
+    if mix.sessions is not None:
+        common = np.array([sum(tokens for _, tokens in segments) for segments in before], dtype=np.int64)
+        requests = mixing.plan_turns(requests, mix.sessions, common, time_scale, span.clock_ns, seed)
+    own = np.array([f"s{number}" for number in requests.start.tolist()], dtype=np.str_)
+    session = np.where(requests.turn > 0, own, "")
+    prefix, prompts = mixing.prefix_column(requests, before, session)
+    tenants, priorities = mixing.draw_tenants(mix.tenants, arrivals, seed)
+    tenant, priority = tenants[requests.start], priorities[requests.start]
+    if _takes_rows(profile):
+        prefix, session, requests.turn, tenant = _of_rows(profile, traces, row, prompts)
+    streams = mixing.draw_streams(mix, len(prompts), seed)
+    hang_ups = mixing.draw_hang_ups(mix.hang_ups, streams, seed)
+    more = More(requests.turn, priority, streams, *hang_ups, prefix).or_none()
+    return Schedule(requests.t_ns, prompts, requests.output_tokens, tenant, session, steps_ns, more)
+
+
+_ZERO = np.zeros(1, dtype=np.int64)
+
+
+def schedule_of_trace(profile: LoadProfile, cut: TraceCut, time_scale: float, seed: int) -> tuple[Schedule, TraceUse]:
+    """Arrivals and lengths from the file; the profile gives the client's patience and the limits for lengths."""
+    rows = read_cut(cut, Chance(seed, "trace"))
+    if rows.seconds / cut.speed > LONGEST_CLOCK_S:
+        raise BadInput(
+            f"--speed is {cut.speed:g}, so {rows.seconds:g} s of the trace take {rows.seconds / cut.speed:g} s on the"
+            " clock",
+            hint=f"a run takes at most {LONGEST_CLOCK_S} s, one day; shorten --trace-duration, or raise --speed",
+        )
+    lasts_ns = round(profile.duration_s / time_scale * NS_PER_S)
+    came = replay(rows, cut, lasts_ns)
+    if cut.loop:
+        within = came.t_ns < lasts_ns
+        t_ns, row, loop = came.t_ns[within], came.row[within], came.loop[within]
+        seconds = lasts_ns / NS_PER_S * cut.speed
+    else:
+        t_ns, row, loop, seconds = came.t_ns, came.row, came.loop, rows.seconds
+    if not len(t_ns):
+        raise profile.document.mistake(("duration_s",), "ends before the trace's first request", "raise it")
+    prompt = np.array(rows.prompt_tokens, dtype=np.int64)[row]
+    output = np.array(rows.output_tokens, dtype=np.int64)[row]
+    limits = profile.spec.trace
+    short_prompt = prompt if limits.prompt_tokens_max is None else np.minimum(prompt, limits.prompt_tokens_max)
+    short_output = output if limits.output_tokens_max is None else np.minimum(output, limits.output_tokens_max)
+    shortened = int(((short_prompt != prompt) | (short_output != output)).sum())
+    sessions = [
+        f"{name}{f'.l{n}' if n else ''}" if (name := text_at(rows.session, i)) else ""
+        for i, n in zip(row.tolist(), loop.tolist(), strict=True)
+    ]
+    prefixes = [cut_to(text_at(rows.prefix, i), n) for i, n in zip(row.tolist(), short_prompt.tolist(), strict=True)]
+    tenants = [text_at(rows.tenant, i) or DEFAULT_TENANT for i in row.tolist()]
+    usual = More.usual(len(t_ns))
+    prefix = np.array(drop_unshared(prefixes), dtype=np.str_)
+    more = More(_turns(sessions), usual.priority, usual.stream, usual.hang_up_tokens, usual.hang_up_ns, prefix)
+    schedule = Schedule(
+        t_ns, short_prompt, short_output, np.array(tenants, dtype=np.str_), np.array(sessions, dtype=np.str_),
+        rises_ns(t_ns, seconds / cut.speed), more.or_none(),
+    )  # fmt: skip
+    use = TraceUse(
+        cut.file.name, cut.start_s, seconds, cut.speed, len(t_ns), shortened, rows.failed_rows, cut.scale, cut.loop
+    )
+    return schedule, use
+
+
+# --- lengths ---------------------------------------------------------------------------------------------------------
+
+
+def _lengths(profile: LoadProfile, traces: Traces, row: Numbers, seed: int) -> tuple[Numbers, Numbers]:
+    prompt, output = profile.tokens.prompt, profile.tokens.output
+    same_file = isinstance(prompt, TraceTokens) and isinstance(output, TraceTokens) and prompt.file == output.file
+    return (
+        _draw(prompt, "prompt_tokens", "lengths" if same_file else "prompt_tokens", traces, row, seed),
+        _draw(output, "output_tokens", "lengths" if same_file else "output_tokens", traces, row, seed),
+    )
+
+
+def _draw(tokens: Tokens, column: str, stream: str, traces: Traces, row: Numbers, seed: int) -> Numbers:
+    if not isinstance(tokens, TraceTokens):
+        return draw_tokens(tokens, len(row), Chance(seed, stream))
+    if tokens.file is None:
+        drawn = np.array(getattr(traces, column), dtype=np.int64)[row]
+    else:
+        lengths = np.array(getattr(traces.lengths(tokens.file), column), dtype=np.int64)
+        chance = Chance(seed, stream)
+        drawn = lengths[[int(chance.uniform() * len(lengths)) for _ in range(len(row))]]
+    return drawn if tokens.max_tokens is None else np.minimum(drawn, tokens.max_tokens)
+
+
+def _takes_rows(profile: LoadProfile) -> bool:
+    prompt = profile.tokens.prompt
+    return isinstance(prompt, TraceTokens) and prompt.file is None
+
+
+def _of_rows(
+    profile: LoadProfile, traces: Traces, row: Numbers, prompts: Numbers
+) -> tuple[NDArray[np.str_], NDArray[np.str_], Numbers, NDArray[np.str_]]:
+    """What the file says of its rows, as far as the profile does not say it: prefix, session, turn, tenant."""
+    indices = row.tolist()
+    sessions = [traces.session[i] for i in indices]
+    prefixes = drop_unshared([cut_to(traces.prefix[i], n) for i, n in zip(indices, prompts.tolist(), strict=True)])
+    tenants = [traces.tenant[i] or DEFAULT_TENANT for i in indices]
+    return (
+        np.array(prefixes, dtype=np.str_), np.array(sessions, dtype=np.str_), _turns(sessions),
+        np.array(tenants, dtype=np.str_),
+    )  # fmt: skip
+
+
+def _turns(sessions: list[str]) -> Numbers:
+    counts: dict[str, int] = {}
+    turns = np.zeros(len(sessions), dtype=np.int64)
+    for index, session in enumerate(sessions):
+        if session:
+            turns[index] = counts[session] = counts.get(session, 0) + 1
+    return turns

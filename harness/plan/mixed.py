@@ -1,0 +1,42 @@
+"""What a schedule's requests are like, in numbers for the plan."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from harness.plan.mix import DEFAULT_TENANT
+from harness.plan.prefixes import shared_tokens
+from harness.plan.schedule import More, Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class MixStats:
+    """``shared_prompt_ratio`` is the share of all prompt tokens that an endless prefix cache would not compute
+    again."""
+
+    tenants: dict[str, int]
+    sessions: int
+    turns_max: int
+    with_prefix: int
+    shared_prompt_ratio: float
+    not_streamed: int
+    hang_ups: int
+
+
+def mix_stats(schedule: Schedule) -> MixStats | None:
+    """None for a schedule of single streams of one tenant, of which there is nothing to say."""
+    tenants = Counter(schedule.tenant.tolist())
+    if schedule.more is None and set(tenants) <= {DEFAULT_TENANT}:
+        return None
+    more = More.usual(len(schedule)) if schedule.more is None else schedule.more
+    prefixes = more.prefix.tolist()
+    return MixStats(
+        tenants=dict(sorted(tenants.items())),
+        sessions=len({name for name in schedule.session.tolist() if name}),
+        turns_max=int(more.turn.max(initial=0)),
+        with_prefix=sum(1 for prefix in prefixes if prefix),
+        shared_prompt_ratio=round(shared_tokens(prefixes) / max(1, int(schedule.prompt_tokens.sum())), 6),
+        not_streamed=int((more.stream == 0).sum()),
+        hang_ups=int(((more.hang_up_tokens > 0) | (more.hang_up_ns > 0)).sum()),
+    )
