@@ -29,11 +29,16 @@ RunDirArg = Annotated[
 ]
 SeedOpt = Annotated[int, typer.Option(help="Fixes arrivals, token lengths and fault targets.", min=0)]
 TraceOpt = Annotated[
-    Path | None, typer.Option(help="Replay rows of this trace (Azure LLM CSV) instead of the profile.")
+    Path | None,
+    typer.Option(help="Replay rows of this trace (Azure, BurstGPT, Mooncake, our Parquet) instead of the profile."),
 ]
 TraceStartOpt = Annotated[float, typer.Option(help="Where in the trace to begin, in trace seconds.", min=0)]
 TraceDurationOpt = Annotated[float | None, typer.Option(help="How much of the trace to replay, in trace seconds.")]
 SpeedOpt = Annotated[float, typer.Option(help="Trace seconds per clock second.")]
+ScaleOpt = Annotated[float, typer.Option(help="Thin (below 1) or multiply (above 1) the trace's rows, by the seed.")]
+LoopOpt = Annotated[
+    bool, typer.Option("--loop", help="Repeat the cut until the profile's duration_s is over.", show_default=False)
+]
 
 
 def _version(asked: bool) -> None:
@@ -61,32 +66,48 @@ def run(
     trace_start: TraceStartOpt = 0.0,
     trace_duration: TraceDurationOpt = None,
     speed: SpeedOpt = 1.0,
+    scale: ScaleOpt = 1.0,
+    loop: LoopOpt = False,
     plain: Annotated[bool, typer.Option("--plain", help="One line per change, also on a terminal.")] = False,
 ) -> ExitCode:
     """Run an experiment to a verdict and a report."""
     from harness.run.preparing import prepare
     from harness.run.running import run_experiment
 
-    prepared = prepare(experiment, seed=seed, target=target, cut=_cut(trace, trace_start, trace_duration, speed))
+    cut = _cut(trace, trace_start, trace_duration, speed, scale, loop)
+    prepared = prepare(experiment, seed=seed, target=target, cut=cut)
     return run_experiment(prepared, reports=reports, plain=plain, args=sys.argv)
 
 
 @app.command()
 def plan(
-    experiment: ExperimentArg,
+    file: Annotated[Path, typer.Argument(metavar="EXPERIMENT|PROFILE", help="An experiment, or a load profile alone.")],
     seed: SeedOpt = 1,
     trace: TraceOpt = None,
     trace_start: TraceStartOpt = 0.0,
     trace_duration: TraceDurationOpt = None,
     speed: SpeedOpt = 1.0,
+    scale: ScaleOpt = 1.0,
+    loop: LoopOpt = False,
+    time_scale: Annotated[
+        float | None, typer.Option(help="Scenario seconds per clock second, for a load profile alone; else 1.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="The plan itself, the same bytes for the same seed.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw the schedule into this HTML file.")] = None,
 ) -> ExitCode:
     """Print schedule and fault targets; touches nothing."""
     from harness.plan.describe import describe
-    from harness.run.preparing import prepare
+    from harness.run.preparing import plan_file
 
-    prepared = prepare(experiment, seed=seed, target="embedded", cut=_cut(trace, trace_start, trace_duration, speed))
-    typer.echo(prepared.plan.to_json() if json else describe(prepared.plan), nl=not json)
+    cut = _cut(trace, trace_start, trace_duration, speed, scale, loop)
+    planned = plan_file(file, seed=seed, cut=cut, time_scale=time_scale)
+    if plot is not None:
+        from harness.report.schedule_page import draw
+
+        draw(planned, plot)
+    typer.echo(planned.to_json() if json else describe(planned), nl=not json)
+    if plot is not None:
+        typer.echo(f"drawn: {plot}", err=True)
     return ExitCode.PASS
 
 
@@ -173,16 +194,18 @@ def down() -> ExitCode:
     return ExitCode.PASS
 
 
-def _cut(trace: Path | None, start_s: float, duration_s: float | None, speed: float) -> TraceCut | None:
+def _cut(
+    trace: Path | None, start_s: float, duration_s: float | None, speed: float, scale: float, loop: bool
+) -> TraceCut | None:
     from harness.plan.trace import TraceCut
 
     if trace is None:
-        if start_s or duration_s is not None or speed != 1.0:
-            raise BadInput("--trace-start, --trace-duration and --speed need --trace", hint="name the trace file")
+        if start_s or duration_s is not None or speed != 1.0 or scale != 1.0 or loop:
+            raise BadInput(
+                "--trace-start, --trace-duration, --speed, --scale and --loop need --trace", hint="name the trace file"
+            )
         return None
-    if speed <= 0 or (duration_s is not None and duration_s <= 0):
-        raise BadInput("--speed and --trace-duration must be above 0")
-    return TraceCut(trace, start_s, duration_s, speed)
+    return TraceCut(trace, start_s, duration_s, speed, scale, loop)
 
 
 CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from harness.errors import BadInput, Where
 from harness.faults.guards import check_guards
-from harness.plan.plan import Plan, plan_experiment
+from harness.plan.plan import Plan, plan_experiment, plan_profile
 from harness.plan.trace import TraceCut
+from harness.spec.document import read_document
 from harness.spec.experiment import Experiment, load_experiment
 from harness.spec.loadprofile import LoadProfile, load_profile
 from harness.targets.embedded import planned_fleet, world_config
@@ -23,6 +24,20 @@ class Prepared:
     profile: LoadProfile
     plan: Plan
     target: str
+
+
+def plan_file(path: Path, *, seed: int, cut: TraceCut | None, time_scale: float | None) -> Plan:
+    """The plan of an experiment, or of a load profile alone, whichever the file is."""
+    data = read_document(path).data
+    if isinstance(data, dict) and "arrivals" in data and "method" not in data:
+        return plan_profile(load_profile(path), seed, 1.0 if time_scale is None else time_scale, cut)
+    if time_scale is not None:
+        raise BadInput(
+            "--time-scale is for a load profile alone",
+            where=Where(str(path)),
+            hint="an experiment has its own, in the block gpu-harness",
+        )
+    return prepare(path, seed=seed, target="embedded", cut=cut).plan
 
 
 def prepare(path: Path, *, seed: int, target: str, cut: TraceCut | None) -> Prepared:
