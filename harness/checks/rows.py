@@ -28,6 +28,7 @@ class Request:
     gap_max_ns: int | None
     planned_output_tokens: int
     output_tokens: int | None
+    stream: bool | None
     status: int | None
     pod: str | None
     node: str | None
@@ -44,6 +45,11 @@ class Request:
     @property
     def ok(self) -> bool:
         return self.outcome == Outcome.OK
+
+    @property
+    def streamed(self) -> bool:
+        """Asked for as a stream; runs of old did not say so, and had nothing else."""
+        return self.stream is not False
 
     @property
     def hung_up_by_plan(self) -> bool:
@@ -66,7 +72,9 @@ class Request:
 
     @property
     def e2e_ms(self) -> float | None:
-        return None if self.last_token_ns is None else ms(self.last_token_ns - self.intended_ns)
+        """To the last token; to the end of an answer that came in one piece."""
+        last_ns = self.last_token_ns if self.streamed else self.end_ns
+        return None if last_ns is None else ms(last_ns - self.intended_ns)
 
     @property
     def tpot_ms(self) -> float | None:

@@ -27,6 +27,7 @@ METRICS: dict[str, Callable[[Request], float | None]] = {
     "itl_ms": lambda row: row.itl_ms,
     "e2e_ms": lambda row: row.e2e_ms,
 }
+_OF_STREAMS = frozenset({"ttft_ms", "ttft_sent_ms", "tpot_ms", "itl_ms"})
 _BETWEEN_TOKENS = frozenset({"tpot_ms", "itl_ms"})
 
 
@@ -70,7 +71,9 @@ def slo(history: History, spec: SloSpec) -> Finding:
 
 
 def measured(row: Request, metric: str) -> bool:
-    """Whether a row belongs to the metric's population at all."""
+    """Whether a row belongs to the metric's population at all. An answer in one piece has no times of tokens."""
+    if not row.streamed and metric in _OF_STREAMS:
+        return False
     if metric not in _BETWEEN_TOKENS:
         return True
     return (row.output_tokens if row.ok else row.planned_output_tokens) not in (None, 0, 1)

@@ -13,6 +13,10 @@ import pandas as pd
 from harness.history.phases import phase_of
 from harness.history.tables import REQUEST_COLUMNS, Outcome, Phase
 
+USUAL: dict[str, Any] = {
+    "turn": 0, "prefix": "", "priority": 0, "stream": True, "hang_up_tokens": 0, "hang_up_ns": 0,
+}  # fmt: skip
+"""What a request is like where its schedule says nothing else."""
 HEALTH_NAMES = ("cpu_ratio", "loop_gap_ms_max", "in_flight")
 
 
@@ -111,9 +115,20 @@ def build_requests(
             )
         )
     ]
+    for name, column in _more_columns(schedule).items():
+        for row, value in zip(rows, column, strict=True):
+            row[name] = bool(value) if name == "stream" else value
     for row in rows:
         row["phase"] = phase_of(phases, row["intended_ns"])
     return typed_requests(pd.DataFrame(rows, columns=list(REQUEST_COLUMNS), dtype=object))
+
+
+def _more_columns(schedule: Schedule) -> dict[str, list[Any]]:
+    """What only some schedules say of their requests: a table read back has the columns itself, ours has ``more``."""
+    if isinstance(schedule, pd.DataFrame):
+        return {name: schedule[name].tolist() for name in USUAL if name in schedule}
+    more = getattr(schedule, "more", None)
+    return {} if more is None else {name: getattr(more, name).tolist() for name in USUAL}
 
 
 def typed_requests(frame: pd.DataFrame) -> pd.DataFrame:
@@ -130,6 +145,7 @@ def _row(
 ) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(REQUEST_COLUMNS)
     row.update(attempt=1, chunks=0, done=False, reused=False, tenant=tenant, session=session)
+    row.update(USUAL)
     row.update(planned_prompt_tokens=prompt, planned_output_tokens=output)
     end = records.ends.get(request_id)
     if end is not None:

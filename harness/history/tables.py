@@ -81,6 +81,12 @@ REQUEST_COLUMNS: dict[str, str] = {
     "reused": "bool",  # sent on a connection that had carried a request before
     "tenant": "string",
     "session": "string",
+    "turn": "Int64",  # from 1 within a session; 0 where there is none. This one and the next five: null in old runs
+    "prefix": "string",  # the prompt's shared beginning, name:tokens+name:tokens
+    "priority": "Int64",
+    "stream": "boolean",  # false: the answer was asked for in one piece, so it has no chunks and no token times
+    "hang_up_tokens": "Int64",  # the client was to hang up after so many tokens; 0 never
+    "hang_up_ns": "Int64",  # or so long after the send; 0 never
     "outcome": "string",
     "reason": "string",  # free text behind the outcome
     "phase": "string",  # by intended_ns

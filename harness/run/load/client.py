@@ -61,7 +61,7 @@ class ChatClient:
         self._idle: list[_Connection] = []
         self._head = (
             f"POST {parts.path.rstrip('/')}/v1/chat/completions HTTP/1.1\r\nHost: {parts.netloc}\r\n"
-            f"Accept: text/event-stream\r\nContent-Type: application/json\r\nX-Request-Id: {request_id_prefix}-"
+            f"Content-Type: application/json\r\nX-Request-Id: {request_id_prefix}-"
         )
 
     def send(self, exchange: Exchange, body: bytes) -> None:
@@ -118,7 +118,10 @@ class ChatClient:
 
     def _converse(self, exchange: Exchange, sock: socket.socket, body: bytes) -> bool:
         """Sends and reads to the end; True when the connection may carry another request."""
-        head = f"{self._head}{exchange.request_id}\r\nContent-Length: {len(body)}\r\n\r\n".encode("latin-1")
+        accept = "text/event-stream" if exchange.facts.stream else "application/json"
+        head = f"{self._head}{exchange.request_id}\r\nAccept: {accept}\r\nContent-Length: {len(body)}\r\n\r\n".encode(
+            "latin-1"
+        )
         sock.settimeout(min(self._limits.first_token_timeout_s, self._limits.deadline_s))
         try:
             sock.sendall(head + body)
@@ -136,15 +139,24 @@ class ChatClient:
                 return False
             read_ns = now_ns()
             if not data:
-                exchange.finish(Ending.COMPLETE if answer.ends_with_connection else Ending.CLOSED, read_ns)
+                exchange.finish(answer.connection_ended(), read_ns)
                 return False
             answer.feed(data, read_ns)
+            if not answer.complete and (why := exchange.hangs_up(read_ns)) is not None:
+                exchange.finish(Ending.HUNG_UP, read_ns, why)
+                return False
         exchange.finish(Ending.COMPLETE, read_ns)
         return answer.keep_alive
 
     def _limit(self, exchange: Exchange) -> tuple[int, Ending, float]:
         """The next limit to be reached if nothing comes: when, what it means, and its length."""
         deadline_ns = exchange.sent_ns + round(self._limits.deadline_s * NS_PER_S)
+        if (hang_up_ns := exchange.hang_up_at_ns) is not None and hang_up_ns < deadline_ns:
+            deadline_ns, at_last, last_s = hang_up_ns, Ending.HUNG_UP, exchange.hang_up_ns / NS_PER_S
+        else:
+            at_last, last_s = Ending.DEADLINE, self._limits.deadline_s
+        if not exchange.facts.stream:
+            return deadline_ns, at_last, last_s  # an answer in one piece is silent until it is whole
         if exchange.first_token_ns is None:
             ending, limit_s, since_ns = Ending.NO_TOKEN, self._limits.first_token_timeout_s, exchange.sent_ns
         else:
@@ -153,7 +165,7 @@ class ChatClient:
         until_ns = since_ns + round(limit_s * NS_PER_S)
         if until_ns < deadline_ns:
             return until_ns, ending, limit_s
-        return deadline_ns, Ending.DEADLINE, self._limits.deadline_s
+        return deadline_ns, at_last, last_s
 
 
 def _receive(sock: socket.socket, until_ns: int, now_ns: Callable[[], int]) -> bytes:

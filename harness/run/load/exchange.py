@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import httptools
 
+from harness.clock import NS_PER_S
 from harness.run.load.outcome import Ending, Facts
-from harness.run.load.stream import EventReader, Meaning, interpret
+from harness.run.load.stream import EventReader, Meaning, interpret, interpret_whole
 
 _BODY_KEPT_BYTES = 400
 
@@ -31,11 +32,28 @@ class Exchange:
     pod: str | None = None
     node: str | None = None
     reused: bool = False
+    hang_up_tokens: int = 0
+    hang_up_ns: int = 0
+    """When the client hangs up by plan: after so many tokens, or so long after the send; 0 for never."""
 
     def finish(self, ending: Ending, now_ns: int, detail: str = "") -> None:
         """The first ending counts: what ends an exchange from outside is not overwritten by its own unwinding."""
         if self.facts.ending is None:
             self.facts.ending, self.facts.detail, self.end_ns = ending, detail, now_ns
+
+    @property
+    def hang_up_at_ns(self) -> int | None:
+        return self.sent_ns + self.hang_up_ns if self.hang_up_ns else None
+
+    def hangs_up(self, now_ns: int) -> str | None:
+        """Why the client hangs up now, or None. What the server has said of the answer's end goes before."""
+        if self.facts.finish_reason is not None or self.facts.error is not None:
+            return None
+        if self.hang_up_tokens and self.facts.chunks >= self.hang_up_tokens:
+            return f"after {self.facts.chunks} chunks"
+        if self.hang_up_at_ns is not None and now_ns >= self.hang_up_at_ns:
+            return f"after {self.hang_up_ns / NS_PER_S:g} s"
+        return None
 
     def take(self, meaning: Meaning, read_ns: int) -> None:
         """One event of the stream, stamped with the read that completed it."""
@@ -57,13 +75,14 @@ class Exchange:
 class Answer:
     """Feeds one HTTP response into its exchange. Raises ``httptools.HttpParserError`` on what is not HTTP."""
 
-    __slots__ = ("_events", "_exchange", "_framed", "_parser", "_read_ns", "complete", "keep_alive")
+    __slots__ = ("_events", "_exchange", "_framed", "_parser", "_read_ns", "_whole", "complete", "keep_alive")
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
         self._events = EventReader()
         self._framed = False
         self._read_ns = 0
+        self._whole = bytearray()
         self.complete = False
         self.keep_alive = False
         self._parser = httptools.HttpResponseParser(self)
@@ -77,6 +96,13 @@ class Answer:
     def ends_with_connection(self) -> bool:
         """Neither chunked nor with a length: such a body is whole when the server closes the connection."""
         return self._exchange.headers_ns is not None and not self._framed
+
+    def connection_ended(self) -> Ending:
+        """What the end of the connection means for the answer."""
+        if not self.ends_with_connection:
+            return Ending.CLOSED
+        self._take_whole()
+        return Ending.COMPLETE
 
     def on_header(self, name: bytes, value: bytes) -> None:
         key = name.lower()
@@ -100,9 +126,18 @@ class Answer:
         if facts.status == 200 and facts.event_stream:
             for event in self._events.feed(body):
                 self._exchange.take(interpret(event), self._read_ns)
+        elif facts.status == 200 and not facts.stream:
+            self._whole += body
         elif len(facts.body) < _BODY_KEPT_BYTES:
             facts.body = (facts.body + body.decode("utf-8", "replace"))[:_BODY_KEPT_BYTES]
 
     def on_message_complete(self) -> None:
         self.complete = self._exchange.headers_ns is not None  # an interim 1xx message is not the answer
+        if self.complete:
+            self._take_whole()
         self.keep_alive = self.complete and self._parser.should_keep_alive()  # the parser forgets it right after
+
+    def _take_whole(self) -> None:
+        facts = self._exchange.facts
+        if facts.status == 200 and not facts.stream and not facts.event_stream:
+            facts.take(interpret_whole(bytes(self._whole)))

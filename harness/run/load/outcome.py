@@ -32,6 +32,8 @@ class Facts:
 
     max_tokens: int
     ignore_eos: bool = True
+    stream: bool = True
+    """Whether the answer was asked for as a stream."""
     status: int | None = None
     event_stream: bool = False
     """Whether the answer's content type is text/event-stream."""
@@ -64,7 +66,7 @@ class Facts:
     @property
     def answered(self) -> bool:
         """Whether the stream said all that a whole answer says."""
-        return self.done and self.finish_reason is not None and self.output_tokens is not None
+        return (self.done or not self.stream) and self.finish_reason is not None and self.output_tokens is not None
 
 
 Judged = tuple[Outcome, str]
@@ -121,7 +123,9 @@ def _by_stream(facts: Facts) -> Judged:
         return _SILENT[facts.ending], f"{_words(facts)} {_how_far(facts)}"
     if facts.ending is not Ending.COMPLETE:
         return Outcome.PROTOCOL_ERROR, _words(facts)
-    if not facts.event_stream:
+    if facts.event_stream and not facts.stream:
+        return Outcome.PROTOCOL_ERROR, "200 with an event stream, though none was asked for"
+    if not facts.event_stream and facts.stream:
         return Outcome.PROTOCOL_ERROR, f"200 without an event stream: {facts.body}".rstrip(": ")
     return _whole_message(facts)
 
@@ -130,7 +134,10 @@ def _whole_message(facts: Facts) -> Judged:
     """The HTTP message ended properly; whether the answer in it is whole is another matter."""
     missing = [
         name
-        for name, is_there in (("finish_reason", facts.finish_reason is not None), ("[DONE]", facts.done))
+        for name, is_there in (
+            ("finish_reason", facts.finish_reason is not None),
+            ("[DONE]", facts.done or not facts.stream),
+        )
         if not is_there
     ]
     if missing:
@@ -157,4 +164,6 @@ def _words(facts: Facts) -> str:
 def _how_far(facts: Facts) -> str:
     if facts.answered:
         return "after [DONE], before the message's end"
+    if not facts.stream:
+        return "before the answer was whole"
     return f"after {facts.chunks} of at most {facts.max_tokens} chunks"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from random import Random
 from zlib import crc32
 
@@ -29,23 +30,61 @@ class Prompts:
             at += len(word) + 1
         self._text = " ".join(words) + " "
 
-    def text(self, request_id: int, words: int) -> str:
-        """Exactly ``words`` words (at least one), starting somewhere in the pool and going round where it ends."""
+    def text(self, request_id: int, words: int, prefix: str = "") -> str:
+        """Exactly ``words`` words (at least one): those of the prefix, then some that are the request's own."""
         words = max(1, words)
-        start = crc32(f"{self._seed}:{request_id}".encode()) % _POOL_WORDS
+        parts = []
+        for name, length in _segments(prefix):
+            length = min(length, words)
+            if length:
+                parts.append(self._named(name, length))
+                words -= length
+        if words:
+            parts.append(self._from(crc32(f"{self._seed}:{request_id}".encode()) % _POOL_WORDS, words))
+        return " ".join(parts)
+
+    def _named(self, name: str, words: int) -> str:
+        """The beginning of the endless text of this name. Its first word is the name, so that no two texts agree."""
+        if words == 1:
+            return name
+        return f"{name} {self._from(crc32(f'{self._seed}/{name}'.encode()) % _POOL_WORDS, words - 1)}"
+
+    def _from(self, start: int, words: int) -> str:
+        """Words from one place of the pool on, going round where it ends."""
         rounds, rest = divmod(start + words, _POOL_WORDS)
         stop = rounds * len(self._text) + self._starts[rest]
         text = self._text * (rounds + 1)
         return text[self._starts[start] : stop - 1]
 
 
+def _segments(prefix: str) -> Iterator[tuple[str, int]]:
+    """As ``harness.plan.prefixes`` writes them: ``name:tokens+name:tokens``."""
+    for part in prefix.split("+") if prefix else ():
+        name, _, tokens = part.rpartition(":")
+        yield name, int(tokens)
+
+
 class Bodies:
-    """Request bodies of one model. Everything but the prompt and ``max_tokens`` is made once."""
+    """Request bodies of one model. Everything but the prompt and the numbers is made once."""
 
     def __init__(self, model: str, seed: int) -> None:
         self._prompts = Prompts(seed)
         self._head = f'{{"model":{json.dumps(model)},"messages":[{{"role":"user","content":"'
-        self._tail = '"}],"stream":true,"stream_options":{"include_usage":true},"ignore_eos":true,"max_tokens":'
+        self._streamed = '"}],"stream":true,"stream_options":{"include_usage":true},"ignore_eos":true,"max_tokens":'
+        self._whole = '"}],"stream":false,"ignore_eos":true,"max_tokens":'
 
-    def body(self, request_id: int, prompt_words: int, max_tokens: int) -> bytes:
-        return f"{self._head}{self._prompts.text(request_id, prompt_words)}{self._tail}{max_tokens}}}".encode()
+    def body(
+        self,
+        request_id: int,
+        prompt_words: int,
+        max_tokens: int,
+        *,
+        prefix: str = "",
+        stream: bool = True,
+        priority: int = 0,
+    ) -> bytes:
+        """A priority of 0 is every server's default and is not sent: one without priorities would refuse it."""
+        text = self._prompts.text(request_id, prompt_words, prefix)
+        tail = self._streamed if stream else self._whole
+        last = f',"priority":{priority}' if priority else ""
+        return f"{self._head}{text}{tail}{max_tokens}{last}}}".encode()

@@ -12,8 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from harness.history.tables import Outcome
 from harness.run.load.exchange import Exchange
-from harness.run.load.outcome import judge_outcome
+from harness.run.load.outcome import Facts, judge_outcome
+from harness.run.load.settings import Arrival
+
+HELD_BY_SESSION = "session"
 
 
 class Records:
@@ -43,7 +47,15 @@ class Records:
         os.write(self._fd, json.dumps(record, separators=(",", ":")).encode() + b"\n")
 
 
-def end_row(exchange: Exchange, intended_ns: int, prompt_tokens: int, tenant: str, session: str) -> dict[str, Any]:
+def held_row(arrival: Arrival, intended_ns: int, now_ns: int) -> dict[str, Any]:
+    """A turn that was not sent because the one before it had not ended: the system's doing, not the generator's."""
+    nothing = Exchange(arrival.request_id, Facts(arrival.output_tokens), sent_ns=now_ns)
+    nothing.end_ns = now_ns
+    row = end_row(nothing, arrival, intended_ns)
+    return row | {"sent_ns": None, "outcome": Outcome.NOT_SENT.value, "reason": HELD_BY_SESSION}
+
+
+def end_row(exchange: Exchange, arrival: Arrival, intended_ns: int) -> dict[str, Any]:
     """A finished exchange as a row of ``REQUEST_COLUMNS``; the phase is not the load's to know."""
     facts = exchange.facts
     outcome, reason = judge_outcome(facts)
@@ -60,7 +72,7 @@ def end_row(exchange: Exchange, intended_ns: int, prompt_tokens: int, tenant: st
         "end_ns": exchange.end_ns,
         "chunks": facts.chunks,
         "gap_max_ns": exchange.gap_max_ns,
-        "planned_prompt_tokens": prompt_tokens,
+        "planned_prompt_tokens": arrival.prompt_tokens,
         "planned_output_tokens": facts.max_tokens,
         "prompt_tokens": facts.prompt_tokens,
         "output_tokens": facts.output_tokens,
@@ -70,8 +82,14 @@ def end_row(exchange: Exchange, intended_ns: int, prompt_tokens: int, tenant: st
         "pod": exchange.pod,
         "node": exchange.node,
         "reused": exchange.reused,
-        "tenant": tenant,
-        "session": session,
+        "tenant": arrival.tenant,
+        "session": arrival.session,
+        "turn": arrival.turn,
+        "prefix": arrival.prefix,
+        "priority": arrival.priority,
+        "stream": arrival.stream,
+        "hang_up_tokens": arrival.hang_up_tokens,
+        "hang_up_ns": arrival.hang_up_ns,
         "outcome": outcome.value,
         "reason": reason,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from harness.run.load.client import SendLimits
 LOAD_ENV = "GPU_HARNESS_LOAD"
 GO_FILE = "go"
 _SCHEDULE_COLUMNS = ("t_ns", "prompt_tokens", "output_tokens", "tenant", "session")
+_MORE_COLUMNS = ("turn", "priority", "stream", "hang_up_tokens", "hang_up_ns", "prefix")
+"""Only in schedules that have something to say in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +77,20 @@ class Arrival:
     output_tokens: int
     tenant: str
     session: str
+    turn: int = 0
+    priority: int = 0
+    stream: bool = True
+    hang_up_tokens: int = 0
+    hang_up_ns: int = 0
+    prefix: str = ""
 
 
 def read_arrivals(path: Path) -> list[Arrival]:
     """The schedule in the order of its times; a row's number is its request's id."""
     try:
-        table = pq.read_table(path, columns=list(_SCHEDULE_COLUMNS), use_threads=False)
+        names = pq.read_schema(path).names
+        more = [name for name in _MORE_COLUMNS if name in names]
+        table = pq.read_table(path, columns=[*_SCHEDULE_COLUMNS, *more], use_threads=False)
     except (OSError, ValueError) as error:
         raise BadInput(f"the schedule cannot be read: {error}", where=Where(str(path))) from error
     columns = [table.column(name).to_pylist() for name in _SCHEDULE_COLUMNS]
@@ -88,4 +98,13 @@ def read_arrivals(path: Path) -> list[Arrival]:
         Arrival(i, int(t), int(prompt), int(output), str(tenant or ""), str(session or ""))
         for i, (t, prompt, output, tenant, session) in enumerate(zip(*columns, strict=True))
     ]
+    if len(more) == len(_MORE_COLUMNS):
+        rest = zip(*(table.column(name).to_pylist() for name in _MORE_COLUMNS), strict=True)
+        arrivals = [
+            replace(
+                arrival, turn=turn, priority=priority, stream=bool(stream), hang_up_tokens=tokens, hang_up_ns=time_ns,
+                prefix=prefix,
+            )
+            for arrival, (turn, priority, stream, tokens, time_ns, prefix) in zip(arrivals, rest, strict=True)
+        ]  # fmt: skip
     return sorted(arrivals, key=lambda a: a.t_ns)

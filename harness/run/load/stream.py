@@ -119,6 +119,23 @@ def interpret(event: SseEvent) -> Meaning:
     return Meaning(content=content, finish_reason=None if finish is None else str(finish), usage=usage)
 
 
+def interpret_whole(body: bytes) -> Meaning:
+    """The meaning of an answer in one piece. It has no ``[DONE]`` and no chunks."""
+    try:
+        answer: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return Meaning(bad=f"not JSON: {_clip(body.decode('utf-8', 'replace'))}")
+    if not isinstance(answer, dict):
+        return Meaning(bad=f"not an object: {_clip(str(answer))}")
+    if answer.get("error") is not None or answer.get("object") == "error":
+        return _error(answer.get("error") or answer)
+    choices = answer.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        return Meaning(bad=f"no choices: {_clip(str(answer))}")
+    finish = choices[0].get("finish_reason")
+    return Meaning(finish_reason=None if finish is None else str(finish), usage=_usage(answer.get("usage")))
+
+
 def _usage(raw: Any) -> Usage | None:
     if not isinstance(raw, dict):
         return None
