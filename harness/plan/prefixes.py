@@ -85,5 +85,5 @@ def shared_tokens(prefixes: Sequence[str]) -> int:
                 total += min(known, tokens)
                 shared = known >= tokens
             seen[parent, name] = max(known, tokens)
-            parent = f"{parent}/{name}"
+            parent = f"{parent}/{name}:{tokens}"
     return total

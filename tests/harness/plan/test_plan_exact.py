@@ -22,6 +22,16 @@ def test_exp(x: float) -> None:
     assert exact.exp(x) == pytest.approx(math.exp(x), rel=1e-13)
 
 
+@pytest.mark.parametrize("turns", [k / 48 for k in range(-60, 100)] + [1e-9, 1234.5678])
+def test_cosine(turns: float) -> None:
+    assert exact.cosine(turns) == pytest.approx(math.cos(2 * math.pi * turns), abs=1e-12)
+
+
+@pytest.mark.parametrize("base, exponent", [(0.5, 0.125), (2.0, -1.1), (1e6, -0.4), (1.0, 7.0), (7.0, 0.0)])
+def test_power(base: float, exponent: float) -> None:
+    assert exact.power(base, exponent) == pytest.approx(base**exponent, rel=1e-13)
+
+
 def test_edges() -> None:
     assert exact.exp(-1e6) == 0.0
     assert exact.exponential(0.0) == 0.0
@@ -33,7 +43,7 @@ def test_only_exact_functions_of_the_maths_library() -> None:
     """frexp, ldexp, floor and sqrt are fixed to the last bit; log, exp, pow, sin and their like are not."""
     allowed = {"frexp", "ldexp", "floor", "sqrt", "ceil"}
     constant = "2.0 ** (-53)"
-    for module in ("exact", "chance", "intensity", "arrivals", "tokens"):
+    for module in ("exact", "chance", "intensity", "arrivals", "rates", "tokens", "mix", "make", "replay", "trace"):
         tree = ast.parse((Path(exact.__file__).parent / f"{module}.py").read_text())
         calls = [
             node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
