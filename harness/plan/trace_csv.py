@@ -18,6 +18,7 @@ BURST_SESSION = "Session ID"
 _STAMP = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?\s*(?:Z|([+-])(\d\d):?(\d\d))?", re.ASCII
 )
+_COUNT = re.compile(r"\d{1,9}(\.0)?", re.ASCII)
 _SECONDS = re.compile(r"(\d{1,12})(?:\.(\d{1,9})\d*)?", re.ASCII)
 
 
@@ -114,7 +115,7 @@ def _burst_row(file: Path, line: int, fields: list[str], columns: tuple[int, ...
 
 
 def _tokens(file: Path, line: int, column: str, text: str, least: int) -> int:
-    if not re.fullmatch(r"\d{1,9}(\.0)?", text, re.ASCII) or int(text.removesuffix(".0")) < least:
+    if not _COUNT.fullmatch(text) or int(text.removesuffix(".0")) < least:
         raise bad_row(file, line, column, f'"{text}" is not a number of tokens', f"a whole number, at least {least}")
     return int(text.removesuffix(".0"))
 

@@ -176,7 +176,7 @@ def test_a_copy_has_a_session_of_its_own(tmp_path: Path) -> None:
 
 
 def azure(i: int) -> str:
-    return f"2023-11-16 {i // 3600:02}:{i // 60 % 60:02}:{i % 60:02}.0,{i % 900 + 1},{i % 90 + 1}"
+    return f"2023-11-{16 + i // 86400} {i // 3600 % 24:02}:{i // 60 % 60:02}:{i % 60:02}.0,{i % 900 + 1},{i % 90 + 1}"
 
 
 def mooncake(i: int) -> str:
@@ -189,8 +189,8 @@ def test_of_a_large_file_only_the_cut_is_held(tmp_path: Path, head: str, line: C
     with path.open("w") as file:
         if head:
             file.write(head + "\n")
-        file.writelines(line(i) + "\n" for i in range(100_000))
-    how = TraceCut(path, start_s=99_000, duration_s=900)
+        file.writelines(line(i) + "\n" for i in range(30_000))
+    how = TraceCut(path, start_s=29_000, duration_s=900)
     read_cut(TraceCut(path, duration_s=1), Chance(1, "trace"))  # what is loaded once is not the rows' memory
     tracemalloc.start()
     try:
@@ -199,5 +199,4 @@ def test_of_a_large_file_only_the_cut_is_held(tmp_path: Path, head: str, line: C
     finally:
         tracemalloc.stop()
     assert len(rows) == 900
-    assert path.stat().st_size > 2_500_000
-    assert peak < 600_000
+    assert peak < path.stat().st_size / 4
