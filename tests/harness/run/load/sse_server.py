@@ -99,7 +99,17 @@ def _start(c: Conversation, tokens: int | None = None, finish: str | None = None
     c.tokens(c.max_tokens if tokens is None else tokens, finish)
 
 
+def whole_answer(tokens: int, finish: str = "length") -> bytes:
+    choice = {"index": 0, "message": {"role": "assistant", "content": "word " * tokens}, "finish_reason": finish}
+    usage = {"prompt_tokens": 7, "completion_tokens": tokens, "total_tokens": 7 + tokens}
+    return json.dumps({"object": "chat.completion", "choices": [choice], "usage": usage}).encode()
+
+
 def ok(c: Conversation) -> None:
+    if not c.body["stream"]:
+        time.sleep(0.01 * c.max_tokens)
+        _plain(c, "200 OK", whole_answer(c.max_tokens))
+        return
     _start(c, finish="length")
     c.end(usage(c.max_tokens), DONE)
 

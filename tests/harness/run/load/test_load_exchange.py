@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httptools
 import pytest
-from sse_server import DONE, ROLE, token, usage
+from sse_server import DONE, ROLE, token, usage, whole_answer
 
 from harness.history.tables import Outcome
 from harness.run.load.exchange import Answer, Exchange
@@ -102,3 +102,85 @@ def test_the_first_ending_counts() -> None:
     exchange.finish(Ending.STOPPED, 99)
     exchange.take(Meaning(), 99)
     assert (exchange.facts.ending, exchange.end_ns) == (Ending.COMPLETE, 1)
+
+
+# --- answers in one piece --------------------------------------------------------------------------------------------
+
+JSON_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nx-serving-pod: llm-0\r\n"
+
+
+def feed_whole(*reads: bytes, tokens: int = 3) -> tuple[Exchange, Answer]:
+    exchange = Exchange(1, Facts(tokens, stream=False), sent_ns=0)
+    answer = Answer(exchange)
+    for number, data in enumerate(reads, start=1):
+        answer.feed(data, number)
+    exchange.finish(Ending.COMPLETE if answer.complete else answer.connection_ended(), len(reads))
+    return exchange, answer
+
+
+def with_length(body: bytes) -> bytes:
+    return JSON_HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def test_a_whole_answer_cut_anywhere_is_the_same_answer() -> None:
+    response = with_length(whole_answer(3))
+    for at in range(1, len(response)):
+        exchange, answer = feed_whole(response[:at], response[at:])
+        assert judge_outcome(exchange.facts) == (Outcome.OK, ""), f"cut at {at}"
+        assert (exchange.facts.output_tokens, exchange.facts.prompt_tokens, exchange.facts.chunks) == (3, 7, 0)
+        assert (exchange.pod, exchange.first_token_ns, answer.keep_alive) == ("llm-0", None, True)
+
+
+def test_a_whole_answer_may_end_with_the_connection() -> None:
+    exchange, _ = feed_whole(JSON_HEAD + b"\r\n" + whole_answer(3))
+    assert judge_outcome(exchange.facts) == (Outcome.OK, "")
+    exchange, _ = feed_whole(JSON_HEAD + b"\r\n" + whole_answer(3)[:-9])
+    assert judge_outcome(exchange.facts)[0] is Outcome.PROTOCOL_ERROR
+
+
+@pytest.mark.parametrize(
+    "response, outcome, says",
+    [
+        (with_length(whole_answer(3, "stop")), "ok", ""),
+        (with_length(whole_answer(2)), "truncated", "usage says 2 of 3"),
+        (with_length(whole_answer(4)), "protocol_error", "usage says 4"),
+        (with_length(whole_answer(0, "abort")), "aborted", "finish_reason abort"),
+        (with_length(b'{"choices": [{"finish_reason": "length"}]}'), "protocol_error", "no usage"),
+        (with_length(b'{"choices": [{"finish_reason": null}]}'), "truncated", "without finish_reason"),
+        (with_length(b'{"error": {"message": "engine died", "code": 500}}'), "error_in_stream", "500 engine died"),
+        (with_length(b'{"choices": []}'), "protocol_error", "no choices"),
+        (with_length(b"[1]"), "protocol_error", "not an object"),
+        (with_length(b"<html>"), "protocol_error", "not JSON: <html>"),
+        (with_length(whole_answer(3))[:-5], "reset_mid_stream", "before the answer was whole"),
+        (RESPONSE, "protocol_error", "an event stream, though none was asked for"),
+        (b"HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy", "http_5xx", "503 busy"),
+    ],
+)
+def test_a_whole_answer_is_judged_by_the_same_outcomes(response: bytes, outcome: str, says: str) -> None:
+    exchange, _ = feed_whole(response)
+    judged, reason = judge_outcome(exchange.facts)
+    assert judged == outcome
+    assert says in reason
+
+
+# --- hanging up ------------------------------------------------------------------------------------------------------
+
+
+def test_a_client_hangs_up_after_its_tokens_or_its_time() -> None:
+    exchange = Exchange(1, Facts(9), sent_ns=100, hang_up_tokens=2)
+    answer = Answer(exchange)
+    answer.feed(CHUNKED + chunked(ROLE, token()), 200)
+    assert exchange.hangs_up(10**12) is None
+    answer.feed(chunked(token(), token()), 300)
+    assert exchange.hangs_up(300) == "after 3 chunks"
+    patient = Exchange(1, Facts(9), sent_ns=100, hang_up_ns=2_000_000_000)
+    assert patient.hangs_up(patient.sent_ns + 1_999_999_999) is None
+    assert patient.hangs_up(patient.sent_ns + 2_000_000_000) == "after 2 s"
+    assert Exchange(1, Facts(9), sent_ns=100).hangs_up(10**15) is None
+
+
+def test_what_the_server_said_of_the_end_goes_before_hanging_up() -> None:
+    exchange = Exchange(1, Facts(3), sent_ns=0, hang_up_tokens=1)
+    answer = Answer(exchange)
+    answer.feed(CHUNKED + chunked(ROLE, token(), token("", "abort")), 1)
+    assert exchange.hangs_up(1) is None

@@ -227,3 +227,51 @@ def test_an_unreadable_schedule_ends_the_load_with_one_message(start: Start, tmp
     run = start("http://127.0.0.1:9", arrivals(1, every_ms=5).drop(columns="session"))
     assert run.process.wait(START_WITHIN_S) == 64, run.output()
     assert "the schedule cannot be read" in run.output()
+
+
+def test_turns_whole_answers_and_hang_ups(start: Start) -> None:
+    """Each row as its schedule says; ``drip`` and ``mute`` never end by themselves."""
+    rows: list[tuple[str, dict[str, Any], str, str]] = [
+        ("ok", {"stream": 0, "priority": -2}, "ok", ""),
+        ("drip", {"hang_up_tokens": 3}, "aborted_by_client", "hung up by plan: after"),
+        ("mute", {"hang_up_ns": 150 * NS_PER_MS}, "aborted_by_client", "hung up by plan: waited 0.15 s"),
+        ("drip", {"hang_up_ns": 150 * NS_PER_MS}, "aborted_by_client", "hung up by plan"),
+        ("mute", {"stream": 0, "hang_up_ns": 90 * NS_PER_MS}, "aborted_by_client", "hung up by plan"),
+        ("mute", {"stream": 0}, "deadline", ""),
+        ("drip", {"session": "a", "turn": 1, "prefix": "p:4+a:5"}, "deadline", ""),
+        ("ok", {"session": "a", "turn": 2, "prefix": "p:4+a:8"}, "not_sent", "session"),
+        ("ok", {"session": "b", "turn": 1, "prefix": "p:4+b:5"}, "ok", ""),
+        ("ok", {"hang_up_tokens": 400}, "ok", ""),
+        ("ok", {"session": "b", "turn": 2, "prefix": "p:4+b:5"}, "ok", ""),
+        ("ok", {"session": "a", "turn": 3, "prefix": "p:4+a:8"}, "not_sent", "session"),
+    ]
+    schedule = arrivals(len(rows), every_ms=60).assign(
+        turn=0, priority=0, stream=1, hang_up_tokens=0, hang_up_ns=0, prefix=""
+    )
+    for index, (_, cells, _, _) in enumerate(rows):
+        for name, value in cells.items():
+            schedule.loc[index, name] = value
+    schedule.loc[10:, "t_ns"] = [1_900 * NS_PER_MS, 2_000 * NS_PER_MS]  # when all that was sent has ended
+    with SseServer(cycle=tuple(script for script, _, _, _ in rows)) as server:
+        run = start(server.url, schedule)
+        run.go()
+        assert run.process.wait(START_WITHIN_S) == 0, run.output()
+    table = run.requests()
+    assert table["outcome"].tolist() == [outcome for _, _, outcome, _ in rows]
+    for (_, _, _, says), reason in zip(rows, table["reason"].fillna(""), strict=True):
+        assert says in reason
+    assert table["sent_ns"].isna().tolist() == [outcome == "not_sent" for _, _, outcome, _ in rows]
+    whole = table.iloc[0]
+    assert (whole["output_tokens"], whole["chunks"], bool(whole["stream"]), whole["priority"]) == (4, 0, False, -2)
+    assert pd.isna(whole["first_token_ns"]) and whole["end_ns"] >= whole["headers_ns"] > whole["sent_ns"]
+    assert table["turn"].tolist() == [0] * 6 + [1, 2, 1, 0, 2, 3]
+    hung_up = table.iloc[1]
+    assert 3 <= hung_up["chunks"] < 20 and hung_up["hang_up_tokens"] == 3
+    lasted_ms = ((table["end_ns"] - table["sent_ns"]) / NS_PER_MS).iloc[[2, 3]]
+    assert (lasted_ms >= 150).all() and (lasted_ms < 900).all()
+    prompts = {
+        request_id: body["messages"][0]["content"]
+        for request_id, body in zip(server.request_ids, server.bodies, strict=True)
+    }
+    assert prompts["11-8"] == prompts["11-10"] and prompts["11-8"][:9] == prompts["11-6"][:9]
+    assert next(b for i, b in zip(server.request_ids, server.bodies, strict=True) if i == "11-0")["stream"] is False
