@@ -96,3 +96,68 @@ def test_one_clear_answer(tmp_path: Path, old: str, new: str, line: int, key: st
     assert (where.line, where.key) == (line, key), caught.value
     assert says in caught.value.message
     assert hint in (caught.value.hint or "")
+
+
+EVERY_KIND = """\
+title: Everything
+duration_s: 600
+longest_stream_s: 60
+arrivals:
+  kind: sequence
+  parts:
+    - {duration_s: 100, arrivals: {kind: step, levels: [{start_s: 0, rate_per_s: 1}, {start_s: 50, rate_per_s: 2}]}}
+    - {duration_s: 100, arrivals: {kind: diurnal, low_per_s: 1, high_per_s: 2, period_s: 100, peak_s: 50}}
+    - duration_s: 100
+      arrivals: {kind: flash_crowd, rate_per_s: 1, peak_per_s: 9, start_s: 5, rise_s: 5, half_life_s: 10}
+    - {duration_s: 100, arrivals: {kind: renewal, rate_per_s: 1, gaps: [[0, 0], [1, 5]]}}
+    - arrivals: {kind: sum, parts: [{kind: trace, file: t.csv}, {kind: poisson, rate_per_s: 1}]}
+tokens:
+  prompt: {kind: log_normal, median_tokens: 100, sigma: 1}
+  output: {kind: histogram, bins: [[1, 9, 1], [10, 90, 0.5]]}
+mix:
+  prefixes: [{groups: 9, zipf: 1, tokens: {kind: normal, mean_tokens: 9, sd_tokens: 3, max_tokens: 20}}]
+  sessions: {turns_mean: 3, think_s: {kind: exponential, mean_s: 9}}
+  tenants: [{name: gold, share: 1}, {name: free, share: 3}]
+  hang_ups: [{share: 0.1, after_tokens: {kind: fixed, tokens: 3}}, {share: 0.2, after_s: {kind: fixed, time_s: 1}}]
+"""
+
+
+@pytest.mark.parametrize(
+    "old, new, line, key, says",
+    [
+        ("{start_s: 0, rate_per_s: 1}", "{start_s: 1, rate_per_s: 1}", 7, "levels.0.start_s", "must start at 0"),
+        ("start_s: 50,", "start_s: 0,", 7, "levels.1.start_s", "follow one another"),
+        ("start_s: 50,", "start_s: 500,", 7, "levels.1.start_s", "its part lasts 100 s"),
+        ("high_per_s: 2", "high_per_s: 0.5", 8, "high_per_s", "below low_per_s"),
+        ("peak_s: 50", "peak_s: 500", 8, "peak_s", "after the end of the period"),
+        ("peak_per_s: 9", "peak_per_s: 1", 10, "peak_per_s", "not above rate_per_s"),
+        ("start_s: 5,", "start_s: 99,", 10, "start_s", "ends at 104 s, but its part lasts 100 s"),
+        ("[1, 5]]", "[0.9, 5]]", 11, "gaps", "from quantile 0 to 1"),
+        ("[[0, 0], [1, 5]]", "[[0, 0], [1, 0]]", 11, "gaps", "all gaps are 0"),
+        ("[0, 0], ", "[0], ", 11, "gaps.0", "not a pair of numbers"),
+        ("- {duration_s: 100, arrivals: {kind: ren", "- {arrivals: {kind: ren", 11, "parts.3", "only the last part"),
+        ("- {duration_s: 100, arrivals: {kind: ren", "- {duration_s: 300, arrivals: {kind: ren", 12, "parts.4",
+         "the parts end at 600 s"),
+        ("    - arrivals: {kind: sum", "    - duration_s: 10\n      arrivals: {kind: sum", 12, "parts.4.duration_s",
+         "the parts end at 410 s, but the profile lasts 600 s"),
+        ("median_tokens: 100", "median: 100", 14, "tokens.prompt.median", "not known"),
+        ("{kind: log_normal, median_tokens: 100, sigma: 1}", "{kind: trace}", 14, "tokens.prompt", "not all arrivals"),
+        ("[1, 9, 1]", "[9, 1, 1]", 15, "bins.0", "from at least 1 token up"),
+        ("[1, 9, 1]", "[1, 9]", 15, "bins.0", "not three numbers"),
+        ("max_tokens: 20", "min_tokens: 30, max_tokens: 20", 17, "tokens.max_tokens", "below min_tokens"),
+        ("turns_mean: 3", "turns_mean: 99", 18, "sessions.turns_mean", "more than turns_max"),
+        ("{kind: exponential, mean_s: 9}", "9", 18, "sessions.think_s", "a mapping"),
+        ("name: free", "name: gold", 19, "tenants.1.name", "stands here twice"),
+        ("share: 0.2", "share: 0.95", 20, "hang_ups", "add up to 1.05"),
+        (", after_s: {kind: fixed, time_s: 1}", "", 20, "hang_ups.1.share", "needs after_tokens or after_s"),
+    ],
+)  # fmt: skip
+def test_one_clear_answer_of_each_kind(tmp_path: Path, old: str, new: str, line: int, key: str, says: str) -> None:
+    load(tmp_path, EVERY_KIND)
+    assert old in EVERY_KIND
+    with pytest.raises(BadInput) as caught:
+        load(tmp_path, EVERY_KIND.replace(old, new, 1))
+    where = caught.value.where
+    assert where is not None and where.key is not None
+    assert where.line == line and where.key.endswith(key), caught.value
+    assert says in caught.value.message

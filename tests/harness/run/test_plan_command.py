@@ -1,0 +1,60 @@
+"""``gpu-harness plan`` of an experiment or of a load profile alone, drawn or not."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.commands import run_command_line
+from harness.errors import BadInput, ExitCode
+
+ROOT = Path(__file__).resolve().parents[3]
+PROFILE = str(ROOT / "loadprofiles" / "flash-crowd.yaml")
+EXPERIMENT = str(ROOT / "experiments" / "spot-interruption-during-burst.yaml")
+
+
+def test_a_profile_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    page = tmp_path / "plan.html"
+    assert run_command_line(["plan", PROFILE, "--time-scale", "15", "--plot", str(page)]) is ExitCode.PASS
+    said = capsys.readouterr()
+    assert "900 scenario s in 60 clock s (time_scale 15)" in said.out
+    assert said.err == f"drawn: {page}\n"
+    assert "Plotly.newPlot" in page.read_text()
+
+
+def test_its_json_is_the_same_for_the_same_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for seed in ("3", "3", "4"):
+        run_command_line(["plan", PROFILE, "--time-scale", "30", "--seed", seed, "--json"])
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] != said[2]
+    assert json.loads(said[0])["faults"] == []
+
+
+def test_an_experiment_has_its_own_time_scale(tmp_path: Path) -> None:
+    assert run_command_line(["plan", EXPERIMENT, "--plot", str(tmp_path / "p.html")]) is ExitCode.PASS
+    assert "spot_interruption-1" in (tmp_path / "p.html").read_text()
+    with pytest.raises(BadInput, match="--time-scale is for a load profile alone"):
+        run_command_line(["plan", EXPERIMENT, "--time-scale", "2"])
+
+
+def test_a_trace_in_a_loop_at_another_rate(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    trace = tmp_path / "t.csv"
+    rows = "".join(f"{i},GPT-4,{i + 1},5,9,API log\n" for i in range(100))
+    trace.write_text("Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n" + rows)
+    replay = ["--trace", str(trace), "--speed", "10", "--loop", "--scale", "2"]
+    assert run_command_line(["plan", PROFILE, "--time-scale", "15", *replay]) is ExitCode.PASS
+    said = capsys.readouterr().out
+    assert "t.csv, trace seconds 0 to 600 at speed 10, 2 times its rate, in a loop" in said
+    assert "900 scenario s in 60 clock s" in said
+    requests = re.search(r"(\d+) requests", said)
+    assert requests is not None and int(requests[1]) == pytest.approx(1200, rel=0.01)
+
+
+@pytest.mark.parametrize("flag", [("--scale", "2"), ("--loop",), ("--speed", "3")])
+def test_flags_of_a_trace_need_one(flag: tuple[str, ...]) -> None:
+    with pytest.raises(BadInput, match="need --trace"):
+        run_command_line(["plan", PROFILE, *flag])
