@@ -8,13 +8,16 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import get_args
 
 import pytest
 
 from fakes.config import PlantedBug
 from harness.checks.slo import METRICS
 from harness.history.scaleup import STAGES
-from harness.spec import loadprofile, probes, settings, world
+from harness.plan import plan_profile
+from harness.spec import arrivals, loadprofile, mix, probes, settings, tokens, world
+from harness.spec.loadprofile import load_profile
 from harness.spec.model import SpecModel
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,7 +74,7 @@ def test_every_symbol_that_a_page_names_is_there(page: Path) -> None:
 
 
 def models_of_written_files() -> Iterator[type[SpecModel]]:
-    for module in (settings, world, loadprofile, probes):
+    for module in (settings, world, loadprofile, arrivals, tokens, mix, probes):
         for thing in vars(module).values():
             if isinstance(thing, type) and issubclass(thing, SpecModel) and thing.__module__ == module.__name__:
                 yield thing
@@ -79,8 +82,30 @@ def models_of_written_files() -> Iterator[type[SpecModel]]:
 
 @pytest.mark.parametrize("model", list(models_of_written_files()), ids=lambda model: model.__name__)
 def test_every_key_of_a_written_file_is_explained(model: type[SpecModel]) -> None:
-    words = set(re.findall(r"\w+", (DOCS / "experiments.md").read_text(encoding="utf-8")))
+    pages = ("experiments.md", "load-profiles.md")
+    words = {word for page in pages for word in re.findall(r"\w+", (DOCS / page).read_text(encoding="utf-8"))}
     assert set(model.keys()) - words == set()
+
+
+def examples_of_load_profiles() -> list[str]:
+    text = (DOCS / "load-profiles.md").read_text(encoding="utf-8")
+    return re.findall(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_worked_examples_can_be_planned(number: int, tmp_path: Path) -> None:
+    (tmp_path / "load.yaml").write_text(examples_of_load_profiles()[number])
+    stamps = (f"2023-11-16 18:{i // 60:02}:{i % 60:02},{50 + i},9" for i in range(600))
+    trace = "\n".join(["TIMESTAMP,ContextTokens,GeneratedTokens", *stamps])
+    (tmp_path / "azure-llm-2023-conv.csv").write_text(trace)
+    assert len(plan_profile(load_profile(tmp_path / "load.yaml"), 1, 20.0).schedule) > 100
+
+
+def test_every_kind_of_arrivals_and_lengths_is_explained() -> None:
+    ticks = set(ticked(DOCS / "load-profiles.md"))
+    for union in (arrivals.Arrivals, tokens.Tokens):
+        for model in get_args(get_args(union)[0]):
+            assert get_args(model.model_fields["kind"].annotation)[0] in ticks
 
 
 def test_every_planted_bug_is_explained() -> None:
