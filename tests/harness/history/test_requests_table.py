@@ -5,10 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from harness.history.requests import build_requests, empty_requests, read_records
+from harness.checks.rows import rows
+from harness.history.requests import LoadRecords, build_requests, empty_requests, read_records, typed_requests
 from harness.history.tables import REQUEST_COLUMNS, Outcome, Phase
+from harness.plan.schedule import COLUMNS, MORE_COLUMNS, More
 
 MS = 1_000_000
 PHASES = (Phase("warm_up", 100 * MS, 200 * MS), Phase("steady", 200 * MS, 500 * MS))
@@ -21,6 +24,7 @@ class ThreeArrivals:
     output_tokens: list[int] = field(default_factory=lambda: [4, 5, 6])
     tenant: list[str] = field(default_factory=lambda: ["", "", "blue"])
     session: list[str] = field(default_factory=lambda: ["", "", ""])
+    more: More | None = None
 
 
 END = {"e": "end", "id": 0, "request_id": 0, "attempt": 1, "intended_ns": 1, "sent_ns": 101 * MS, "outcome": "ok"}
@@ -102,3 +106,28 @@ def test_parquet_keeps_the_types(tmp_path: Path) -> None:
 def test_an_empty_table_has_the_types_too() -> None:
     assert list(empty_requests().columns) == list(REQUEST_COLUMNS)
     assert str(empty_requests()["sent_ns"].dtype) == "Int64"
+
+
+def test_a_table_of_an_older_run_has_nulls_where_nothing_was_said(tmp_path: Path) -> None:
+    new = ["turn", "prefix", "priority", "stream", "hang_up_tokens", "hang_up_ns"]
+    old = build_requests(ThreeArrivals(), LoadRecords(), PHASES).drop(columns=new)
+    old.to_parquet(tmp_path / "old.parquet")
+    table = typed_requests(pd.read_parquet(tmp_path / "old.parquet"))
+    assert list(table.columns) == list(REQUEST_COLUMNS)
+    assert table[new].isna().all().all()
+    assert all(row.streamed for row in rows(table))
+
+
+def test_what_the_schedule_says_of_requests_is_in_their_rows() -> None:
+    more = More(
+        *(np.array(column, dtype=np.int64) for column in ([1, 2, 0], [0, 0, -3], [1, 1, 0], [0, 5, 0], [0, 0, 7])),
+        prefix=np.array(["a:3", "a:5", ""]),
+    )
+    plan = ThreeArrivals(more=more)
+    columns = {name: getattr(plan, name) for name in COLUMNS} | {name: getattr(more, name) for name in MORE_COLUMNS}
+    for schedule in (plan, pd.DataFrame(columns)):
+        table = build_requests(schedule, LoadRecords(), PHASES)
+        assert table["turn"].tolist() == [1, 2, 0]
+        assert table["stream"].tolist() == [True, True, False]
+        assert table["prefix"].tolist() == ["a:3", "a:5", ""]
+        assert (table["priority"].tolist(), table["hang_up_ns"].tolist()) == ([0, 0, -3], [0, 0, 7])
