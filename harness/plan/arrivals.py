@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.clock import NS_PER_S
-from harness.errors import BadInput
 from harness.plan.chance import Chance
 from harness.plan.intensity import Piece, poisson, steps
 from harness.plan.rates import diurnal, flash_crowd, on_off, ramp, step
 from harness.plan.replay import Traces
 from harness.plan.schedule import rises_ns
 from harness.plan.tokens import between
+from harness.plan.trace_row import ROWS_MAX, too_many
 from harness.spec.arrivals import (
     Arrivals,
     BurstArrivals,
@@ -39,8 +39,6 @@ from harness.spec.arrivals import (
 )
 
 Times = NDArray[np.int64]
-ROWS_MAX = 2_000_000
-"""No run on one machine sends more; beyond it a slip in a rate would only fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +93,7 @@ def arrive(arrivals: Arrivals, span: Span, traces: Traces) -> Arrived:
             times = np.fromiter((round(t * NS_PER_S) for t in islice(seconds, ROWS_MAX + 1)), dtype=np.int64)
             arrived = Arrived(times, np.full(len(times), -1, dtype=np.int64))
     if len(arrived.t_ns) > ROWS_MAX:
-        hint = "lower the rate or duration_s; one run is meant for minutes"
-        raise BadInput(f"the load profile makes more than {ROWS_MAX:,} requests", hint=hint)
+        raise too_many("the load profile", ROWS_MAX)
     within = arrived.t_ns < span.clock_ns
     return Arrived(arrived.t_ns[within], arrived.row[within])
 

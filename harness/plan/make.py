@@ -12,12 +12,13 @@ from harness.errors import BadInput
 from harness.plan import mix as mixing
 from harness.plan.arrivals import Span, arrive, planned_rises_ns, seen_in_arrivals
 from harness.plan.chance import Chance
-from harness.plan.mix import DEFAULT_TENANT, Requests
-from harness.plan.prefixes import cut_to, drop_unshared
+from harness.plan.mix import Requests
+from harness.plan.prefixes import Segment, cut_to, drop_unshared, join
 from harness.plan.replay import Numbers, Traces, replay, text_at
 from harness.plan.schedule import More, Schedule, rises_ns
 from harness.plan.tokens import draw_tokens
 from harness.plan.trace import TraceCut, read_cut
+from harness.plan.trace_row import ROWS_MAX, too_many
 from harness.spec.loadprofile import LoadProfile
 from harness.spec.tokens import Tokens, TraceTokens
 
@@ -54,6 +55,8 @@ def schedule_of_profile(profile: LoadProfile, time_scale: float, seed: int) -> S
         steps_ns = planned_rises_ns(profile.arrivals, span, Traces(profile.document.path))
     mix, arrivals = profile.mix, len(arrived.t_ns)
     turns = mixing.draw_turns(mix.sessions, arrivals, seed)
+    if int(np.maximum(turns, 1).sum()) > ROWS_MAX:
+        raise too_many("the load profile with its sessions", ROWS_MAX)
     start = np.repeat(np.arange(arrivals, dtype=np.int64), np.maximum(turns, 1))
     turn = np.concatenate([np.arange(1, n + 1, dtype=np.int64) if n else _ZERO for n in turns.tolist()])
     row = arrived.row[start]
@@ -69,7 +72,9 @@ def schedule_of_profile(profile: LoadProfile, time_scale: float, seed: int) -> S
     tenants, priorities = mixing.draw_tenants(mix.tenants, arrivals, seed)
     tenant, priority = tenants[requests.start], priorities[requests.start]
     if _takes_rows(profile):
-        prefix, session, requests.turn, tenant = _of_rows(profile, traces, row, prompts)
+        prefix, session = _of_rows(traces, row, before, prompt)
+        requests.turn = _turns(session.tolist())
+        tenant = np.array([traces.tenant[i] or name for i, name in zip(row.tolist(), tenant.tolist(), strict=True)])
     streams = mixing.draw_streams(mix, len(prompts), seed)
     hang_ups = mixing.draw_hang_ups(mix.hang_ups, streams, seed)
     more = More(requests.turn, priority, streams, *hang_ups, prefix).or_none()
@@ -109,12 +114,14 @@ def schedule_of_trace(profile: LoadProfile, cut: TraceCut, time_scale: float, se
         for i, n in zip(row.tolist(), loop.tolist(), strict=True)
     ]
     prefixes = [cut_to(text_at(rows.prefix, i), n) for i, n in zip(row.tolist(), short_prompt.tolist(), strict=True)]
-    tenants = [text_at(rows.tenant, i) or DEFAULT_TENANT for i in row.tolist()]
-    usual = More.usual(len(t_ns))
+    tenant, priority = mixing.draw_tenants(profile.mix.tenants, len(t_ns), seed)
+    tenant = np.array([text_at(rows.tenant, i) or name for i, name in zip(row.tolist(), tenant.tolist(), strict=True)])
+    streams = mixing.draw_streams(profile.mix, len(t_ns), seed)
+    hang_ups = mixing.draw_hang_ups(profile.mix.hang_ups, streams, seed)
     prefix = np.array(drop_unshared(prefixes), dtype=np.str_)
-    more = More(_turns(sessions), usual.priority, usual.stream, usual.hang_up_tokens, usual.hang_up_ns, prefix)
+    more = More(_turns(sessions), priority, streams, *hang_ups, prefix)
     schedule = Schedule(
-        t_ns, short_prompt, short_output, np.array(tenants, dtype=np.str_), np.array(sessions, dtype=np.str_),
+        t_ns, short_prompt, short_output, tenant, np.array(sessions, dtype=np.str_),
         rises_ns(t_ns, seconds / cut.speed), more.or_none(),
     )  # fmt: skip
     use = TraceUse(
@@ -153,17 +160,15 @@ def _takes_rows(profile: LoadProfile) -> bool:
 
 
 def _of_rows(
-    profile: LoadProfile, traces: Traces, row: Numbers, prompts: Numbers
-) -> tuple[NDArray[np.str_], NDArray[np.str_], Numbers, NDArray[np.str_]]:
-    """What the file says of its rows, as far as the profile does not say it: prefix, session, turn, tenant."""
-    indices = row.tolist()
-    sessions = [traces.session[i] for i in indices]
-    prefixes = drop_unshared([cut_to(traces.prefix[i], n) for i, n in zip(indices, prompts.tolist(), strict=True)])
-    tenants = [traces.tenant[i] or DEFAULT_TENANT for i in indices]
-    return (
-        np.array(prefixes, dtype=np.str_), np.array(sessions, dtype=np.str_), _turns(sessions),
-        np.array(tenants, dtype=np.str_),
-    )  # fmt: skip
+    traces: Traces, row: Numbers, before: list[tuple[Segment, ...]], own_tokens: Numbers
+) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
+    """Prefix and session as the file has them; what the profile puts before every prompt stays before the file's."""
+    prefixes = []
+    for index, segments, tokens in zip(row.tolist(), before, own_tokens.tolist(), strict=True):
+        parts = (join(segments), cut_to(traces.prefix[index], tokens))
+        prefixes.append("+".join(part for part in parts if part))
+    sessions = [traces.session[index] for index in row.tolist()]
+    return np.array(drop_unshared(prefixes), dtype=np.str_), np.array(sessions, dtype=np.str_)
 
 
 def _turns(sessions: list[str]) -> Numbers:

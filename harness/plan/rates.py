@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from harness.errors import BadInput
 from harness.plan.chance import Chance
 from harness.plan.exact import cosine, power
 from harness.plan.intensity import Piece
@@ -12,6 +13,7 @@ from harness.spec.arrivals import DiurnalArrivals, FlashCrowdArrivals, OnOffArri
 _PIECES_PER_PERIOD = 96
 """A quarter of an hour of a day each; the rate between them is off by less than 0.06 % of the swing."""
 _PIECES_PER_HALF_LIFE = 8
+_PIECES_MAX = 1_000_000
 _HALF_LIVES = 12
 """After these a 4000th of the crowd is left, and the rate goes straight to the base."""
 
@@ -85,6 +87,11 @@ def flash_crowd(arrivals: FlashCrowdArrivals, clock_s: float, time_scale: float)
 
 def _through(rate: Callable[[float], float], step_s: float, start_s: float, end_s: float) -> list[Piece]:
     """Straight pieces of ``step_s`` through the curve, the last one cut off at ``end_s``."""
+    if (end_s - start_s) / step_s > _PIECES_MAX:
+        raise BadInput(
+            f"the rate changes each {step_s:g} s of the clock, which is too fine for {end_s - start_s:g} s",
+            hint="lengthen period_s or half_life_s, or shorten duration_s",
+        )
     pieces: list[Piece] = []
     index, t, now = 0, start_s, rate(start_s)
     while t < end_s:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from harness.clock import NS_PER_S
 from harness.plan.chance import Chance
 from harness.plan.trace import TraceCut, TraceRows, read_cut
+from harness.plan.trace_row import ROWS_MAX, too_many
 from harness.spec.arrivals import TraceArrivals
 from harness.spec.document import find_file
 
@@ -41,6 +42,8 @@ def replay(rows: TraceRows, cut: TraceCut, lasts_ns: int | None) -> Replayed:
         # A cut to the last row has no end of its own; a mean gap keeps the seam from being two requests at once.
         period_ns += period_ns // (count - 1)
     loops = max(1, math.ceil(lasts_ns / max(1, period_ns)))
+    if loops * count > ROWS_MAX:
+        raise too_many("the trace in a loop", ROWS_MAX)
     turn = np.repeat(np.arange(loops, dtype=np.int64), count)
     return Replayed(np.tile(once, loops) + turn * period_ns, np.tile(index, loops), turn)
 

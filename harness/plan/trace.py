@@ -18,7 +18,7 @@ from harness.plan.prefixes import BlockNames
 from harness.plan.trace_csv import AZURE_COLUMNS, BURST_COLUMNS, parse_stamp_ns, read_csv, time_column
 from harness.plan.trace_jsonl import read_jsonl
 from harness.plan.trace_parquet import read_parquet
-from harness.plan.trace_row import TraceRow, bad_row
+from harness.plan.trace_row import ROWS_MAX, TraceRow, bad_row, too_many
 
 __all__ = ["TraceCut", "TraceRow", "TraceRows", "parse_stamp_ns", "read_cut", "read_rows"]
 
@@ -125,6 +125,8 @@ def read_cut(cut: TraceCut, chance: Chance) -> TraceRows:
         if row.output_tokens == 0:
             kept.failed_rows += 1
             continue
+        if len(kept) > ROWS_MAX:
+            raise too_many("the trace's cut", ROWS_MAX)
         if held is not None:
             _place(kept, held, row.t_ns, start_ns, cut.scale, chance, names)
         held = row

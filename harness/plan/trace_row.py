@@ -7,6 +7,8 @@ from pathlib import Path
 
 from harness.errors import BadInput, Where
 
+ROWS_MAX = 2_000_000
+"""No run on one machine sends more; beyond it a slip in a rate would only fill the memory."""
 BLOCK_TOKENS = 512
 """What one id of a Mooncake trace stands for."""
 
@@ -24,6 +26,11 @@ class TraceRow:
     prefix: str = ""
     session: str = ""
     tenant: str = ""
+
+
+def too_many(what: str, most: int) -> BadInput:
+    hint = "lower the rate or duration_s; one run is meant for minutes"
+    return BadInput(f"{what} makes more than {most:,} requests", hint=hint)
 
 
 def bad_row(file: Path, line: int, column: str | None, message: str, hint: str) -> BadInput:

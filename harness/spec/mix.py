@@ -24,7 +24,7 @@ class PrefixLayer(SpecModel):
     system prompt before a document. ``share`` is the part of requests (of sessions, where there are some) that has one.
     """
 
-    groups: Annotated[int, Strict(), Field(ge=1, le=1_000_000)]
+    groups: Annotated[int, Strict(), Field(ge=1, le=100_000)]
     zipf: Annotated[float, Strict(), Field(ge=0, le=5)] = 1.0
     tokens: DrawnTokens
     share: Ratio = 1.0

@@ -40,7 +40,7 @@ def _build(environment: Any) -> tuple[OpenLoop, Callable[[], int | None]]:
     clock = RunClock(settings.start_ns)
 
     def fire(row: EndRow, received_bytes: int) -> None:
-        ok = row["outcome"] == Outcome.OK
+        ok = row["outcome"] in (Outcome.OK, Outcome.ABORTED_BY_CLIENT)  # a client that hung up by plan is no failure
         environment.events.request.fire(
             request_type="LLM",
             name="chat",

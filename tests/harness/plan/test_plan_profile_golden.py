@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pyarrow as pa  # type: ignore[import-untyped]  # ships no types
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # ships no types
 import pytest
 
 from harness.errors import BadInput
-from harness.plan import Plan, plan_profile
+from harness.plan import Plan, TraceCut, plan_profile
 from harness.plan.describe import describe
 from harness.spec import load_profile
 
@@ -97,3 +99,56 @@ def test_a_trace_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_senseless_time_scale(tmp_path: Path, time_scale: float) -> None:
     with pytest.raises(BadInput, match="--time-scale is"):
         make(tmp_path, time_scale=time_scale)
+
+
+ROWS = """\
+arrivals: {kind: trace, file: rows.parquet}
+tokens:
+  prompt: {kind: trace}
+  output: {kind: trace}
+mix:
+  prefixes: [{groups: 1, tokens: {kind: fixed, tokens: 100}}]
+  tenants: [{name: gold, share: 1, priority: -1}]
+"""
+
+
+def rows_of_our_own(tmp_path: Path) -> Path:
+    columns = {"t_ns": [0, 10**9, 2 * 10**9], "prompt_tokens": [50, 60, 70], "output_tokens": [1, 2, 3]}
+    columns |= {"prefix": ["a:40", "a:40+b:5", ""], "session": ["x", "", "x"], "tenant": ["", "blue", ""]}
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    return tmp_path / "rows.parquet"
+
+
+def test_rows_keep_what_their_file_says_and_take_the_rest_from_the_mix(tmp_path: Path) -> None:
+    rows_of_our_own(tmp_path)
+    schedule = make(tmp_path, PROFILE[: PROFILE.index("arrivals:")] + ROWS).schedule
+    assert schedule.more is not None
+    assert schedule.prompt_tokens.tolist() == [150, 160, 170]
+    assert schedule.more.prefix.tolist() == ["p0.0:100+a:40", "p0.0:100+a:40", "p0.0:100"]
+    assert schedule.tenant.tolist() == ["gold", "blue", "gold"]
+    assert (schedule.session.tolist(), schedule.more.turn.tolist()) == (["x", "", "x"], [1, 0, 2])
+
+
+def test_a_replayed_trace_takes_tenants_streams_and_hang_ups_from_the_mix(tmp_path: Path) -> None:
+    make(tmp_path)
+    plan = plan_profile(load_profile(tmp_path / "load.yaml"), 7, 10, TraceCut(tmp_path / "trace.csv"))
+    more = plan.schedule.more
+    assert more is not None and len(plan.schedule) == 120
+    assert set(plan.schedule.tenant.tolist()) == {"gold", "free"}
+    assert 0 < more.stream.sum() < 120 and (more.hang_up_ns > 0).any()
+    assert set(more.prefix.tolist()) == {""} and not more.turn.any()
+
+
+@pytest.mark.parametrize(
+    "arrivals, says",
+    [
+        ("{kind: trace, file: trace.csv, duration_s: 0.5, speed: 1000, loop: true}", "in a loop makes more than"),
+        ("{kind: trace, file: trace.csv, scale: 1000, loop: true, speed: 1000}", "in a loop makes more than"),
+        ("{kind: diurnal, low_per_s: 1, high_per_s: 2, period_s: 0.001, peak_s: 0}", "too fine for"),
+    ],
+)
+def test_what_would_not_fit_into_memory_is_refused(tmp_path: Path, arrivals: str, says: str) -> None:
+    start, end = PROFILE.index("arrivals:"), PROFILE.index("tokens:")
+    profile = f"{PROFILE[:start]}arrivals: {arrivals}\n{PROFILE[end:]}".replace("duration_s: 600", "duration_s: 800000")
+    with pytest.raises(BadInput, match=says):
+        make(tmp_path, profile)
