@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from harness.clock import NS_PER_S
 from harness.plan.chance import Chance
+from harness.plan.exact import total
 from harness.plan.intensity import Piece, poisson, steps
 from harness.plan.rates import diurnal, flash_crowd, on_off, ramp, step
 from harness.plan.replay import Traces
@@ -142,7 +143,7 @@ def _edge_rates(arrivals: Arrivals, span: Span) -> tuple[float, float]:
             return arrivals.off_per_s, arrivals.off_per_s
         case SumArrivals():
             edges = [_edge_rates(a, span.part(i)) for i, a in enumerate(arrivals.parts)]
-            return sum(first for first, _ in edges), sum(last for _, last in edges)
+            return total(first for first, _ in edges), total(last for _, last in edges)
         case SequenceArrivals():
             parts = [_edge_rates(a, span.part(i, s)) for i, _, s, a in arrivals.spans(span.duration_s)]
             return parts[0][0], parts[-1][1]
@@ -231,7 +232,7 @@ def _gamma(rate_per_s: float, gap_cv: float, clock_s: float, chance: Chance) -> 
 
 
 def _renewal(arrivals: RenewalArrivals, clock_s: float, chance: Chance) -> Iterator[float]:
-    mean = sum((q1 - q0) * (low + high) / 2.0 for (q0, low), (q1, high) in pairwise(arrivals.gaps))
+    mean = total((q1 - q0) * (low + high) / 2.0 for (q0, low), (q1, high) in pairwise(arrivals.gaps))
     scale_s = 1.0 / (arrivals.rate_per_s * mean)
     t = between(arrivals.gaps, chance.uniform()) * scale_s
     while t < clock_s:

@@ -8,10 +8,19 @@ ones only. Accurate to a few units in the last place, which is more than chance 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 _LN2 = 0.6931471805599453
 _SQRT_HALF = 0.7071067811865476
 _TURN = 6.283185307179586
+
+
+def total(numbers: Iterable[float]) -> float:
+    """One number after another. The built-in ``sum`` corrects its rounding from Python 3.12 on, and did not before."""
+    result = 0.0
+    for number in numbers:
+        result += number
+    return result
 
 
 def ln(x: float) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from harness.plan.chance import Chance
+from harness.plan.exact import total
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,6 @@ def steps(duration_s: float, base_per_s: float, windows: list[tuple[float, float
     edges = [edge for edge in edges if edge <= duration_s]
     pieces = []
     for start, end in pairwise(edges):
-        rate = base_per_s + sum(added for s, e, added in windows if s <= start and end <= e)
+        rate = base_per_s + total(added for s, e, added in windows if s <= start and end <= e)
         pieces.append(Piece(start, end, rate, rate))
     return pieces

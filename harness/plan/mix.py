@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from harness.clock import NS_PER_MS, NS_PER_S
 from harness.plan.chance import Chance
-from harness.plan.exact import exp, ln, power
+from harness.plan.exact import exp, ln, power, total
 from harness.plan.prefixes import Segment, join
 from harness.plan.tokens import Weighted, draw_tokens
 from harness.spec.mix import ExponentialTime, FixedTime, HangUp, LogNormalTime, Mix, PrefixLayer, Sessions, Tenant, Time
@@ -158,7 +158,7 @@ def draw_hang_ups(hang_ups: tuple[HangUp, ...], streams: Numbers, seed: int) -> 
         return tokens, times
     chance = Chance(seed, "hang_ups")
     patience = [Chance(seed, f"hang_ups.{number}") for number in range(len(hang_ups))]
-    stay = max(0.0, 1.0 - sum(part.share for part in hang_ups))
+    stay = max(0.0, 1.0 - total(part.share for part in hang_ups))
     pick = Weighted([*(part.share for part in hang_ups), stay])
     for i in range(len(streams)):
         number = pick(chance.uniform())
