@@ -58,7 +58,8 @@ def schedule_of_profile(profile: LoadProfile, time_scale: float, seed: int) -> S
     if int(np.maximum(turns, 1).sum()) > ROWS_MAX:
         raise too_many("the load profile with its sessions", ROWS_MAX)
     start = np.repeat(np.arange(arrivals, dtype=np.int64), np.maximum(turns, 1))
-    turn = np.concatenate([np.arange(1, n + 1, dtype=np.int64) if n else _ZERO for n in turns.tolist()])
+    first = np.concatenate([_ZERO, np.cumsum(np.maximum(turns, 1))[:-1]])
+    turn = np.where(turns[start] > 0, np.arange(len(start)) - first[start] + 1, 0)
     row = arrived.row[start]
     prompt, output = _lengths(profile, traces, row, seed)
     requests = Requests(arrived.t_ns[start], prompt, output, start, turn)
@@ -66,8 +67,9 @@ def schedule_of_profile(profile: LoadProfile, time_scale: float, seed: int) -> S
     if mix.sessions is not None:
         common = np.array([sum(tokens for _, tokens in segments) for segments in before], dtype=np.int64)
         requests = mixing.plan_turns(requests, mix.sessions, common, time_scale, span.clock_ns, seed)
-    own = np.array([f"s{number}" for number in requests.start.tolist()], dtype=np.str_)
-    session = np.where(requests.turn > 0, own, "")
+    session = np.array(
+        [f"s{i}" if n else "" for i, n in zip(requests.start.tolist(), requests.turn.tolist(), strict=True)]
+    )
     prefix, prompts = mixing.prefix_column(requests, before, session)
     tenants, priorities = mixing.draw_tenants(mix.tenants, arrivals, seed)
     tenant, priority = tenants[requests.start], priorities[requests.start]

@@ -102,6 +102,8 @@ def draw_time_s(time: Time, chance: Chance) -> float:
 
 def draw_prefixes(layers: tuple[PrefixLayer, ...], arrivals: int, seed: int) -> list[tuple[Segment, ...]]:
     """The segments before each arrival's own text."""
+    if not layers:
+        return [()] * arrivals
     drawn: list[list[Segment]] = [[] for _ in range(arrivals)]
     for number, layer in enumerate(layers):
         chance = Chance(seed, f"prefix.{number}")
@@ -119,6 +121,8 @@ def prefix_column(
 ) -> tuple[NDArray[np.str_], Numbers]:
     """Prefixes, and whole prompt lengths. All of a session's prompt is its own text, of which each turn has some
     more."""
+    if not any(before) and not requests.turn.any():
+        return np.full(len(requests.t_ns), ""), requests.prompt_tokens
     prefixes, prompts = [], requests.prompt_tokens.copy()
     for i, (start, tokens, session) in enumerate(
         zip(requests.start.tolist(), requests.prompt_tokens.tolist(), sessions.tolist(), strict=True)
