@@ -83,7 +83,7 @@ def test_an_unreadable_trace_row_names_file_and_line(tmp_path: Path) -> None:
 
 def test_a_trace_of_another_kind_is_named(tmp_path: Path) -> None:
     trace = tmp_path / "trace.jsonl"
-    trace.write_text('{"timestamp": 0, "input_length": 6758, "output_length": 500, "hash_ids": [0]}\n')
+    trace.write_text('{"question": "how long is a stream?", "answer": "as long as it takes"}\n')
     ended = command("run", str(SHORT / "experiment.yaml"), "--trace", str(trace), "--reports", str(tmp_path / "r"))
     assert ended.code == 64
     assert "trace.jsonl" in ended.out and "Traceback" not in ended.out
