@@ -43,12 +43,16 @@ from fakes.kube.server import make_app
 from fakes.kube.store import Store
 from fakes.metrics.custom_metrics import CustomMetrics
 from fakes.metrics.scraper import Scraper
+from fakes.metrics.source import LocalSource
 from fakes.nodes.assigned import AssignedPods
 from fakes.nodes.kubelet import Kubelet
 from fakes.nodes.runtime import Container, ImageRuntime
 from fakes.timing import PRESETS, Timing
 from fakes.vllm.container import VllmContainer
+from fakes.vllm.door import MakeDoor
+from fakes.vllm.http_door import HttpDoor
 from fakes.vllm.ledger import LedgerFile
+from fakes.vllm.local_door import Switchboard
 from harness.kube.port import POD, Json
 
 HOST = "127.0.0.1"
@@ -56,11 +60,21 @@ PARENT_FD_ENV = "GPU_HARNESS_PARENT_FD"
 
 
 class World:
-    """All controllers, nodes and the cloud of one cluster, on one store and one loop. Needs a running event loop."""
+    """All controllers, nodes and the cloud of one cluster, on one store and one loop. Needs a running event loop.
 
-    def __init__(self, config: WorldConfig, epoch: datetime, ledger: LedgerFile | None = None) -> None:
+    With a ``switchboard`` model servers and scrapes need no sockets, and nothing here does.
+    """
+
+    def __init__(
+        self,
+        config: WorldConfig,
+        epoch: datetime,
+        ledger: LedgerFile | None = None,
+        switchboard: Switchboard | None = None,
+    ) -> None:
         self.config = config
         self._ledger = ledger
+        self._door: MakeDoor = switchboard.door if switchboard else HttpDoor
         self.wall = WallClock(epoch)
         self.timing = Timing(config.time_scale, PRESETS[config.preset])
         self.store = Store(self.wall, self._rng("store"))
@@ -68,13 +82,14 @@ class World:
         self._kubelets: dict[str, Kubelet] = {}
         self._tasks = asyncio.TaskGroup()
         self._runtime = ImageRuntime(self.timing, {"vllm": self._model_server})
-        self._pod_informer = Informer(self._kube("kubelet"), POD)
+        self._pod_informer = Informer(self.kube("kubelet"), POD)
         self._pods = AssignedPods(self._pod_informer)
         self.cloud = Cloud(config.pools, self.timing, self._rng("cloud"), boot=self._boot, lost=self._lost)
-        self.scraper = Scraper(self._kube("prometheus"), self.timing, config.gateway_namespace, "")
+        source = LocalSource(switchboard) if switchboard else None
+        self.scraper = Scraper(self.kube("prometheus"), self.timing, config.gateway_namespace, "", source)
         self.metrics = CustomMetrics(self.scraper, self.wall)
         self.gateway = Gateway(
-            self._kube("gateway"), config.gateway_namespace, config.gateway_service, self._rng("gateway"), self._bugs
+            self.kube("gateway"), config.gateway_namespace, config.gateway_service, self._rng("gateway"), self._bugs
         )
 
     async def run(self) -> None:
@@ -88,7 +103,7 @@ class World:
             self.cloud.stop()
 
     def _parts(self) -> list[Coroutine[Any, Any, None]]:
-        kube, wall, timing, bugs = self._kube, self.wall, self.timing, self._bugs
+        kube, wall, timing, bugs = self.kube, self.wall, self.timing, self._bugs
         manager = "kube-controller-manager"
         return [
             DeploymentController(kube(manager), wall, self._rng("deployment"), timing).run(),
@@ -108,7 +123,7 @@ class World:
             self.gateway.run(),
         ]
 
-    def _kube(self, field_manager: str) -> LocalKube:
+    def kube(self, field_manager: str) -> LocalKube:
         return LocalKube(self.store, field_manager)
 
     def _rng(self, stream: str) -> Random:
@@ -117,7 +132,7 @@ class World:
     def _boot(self, instance: Instance) -> None:
         kubelet = Kubelet(
             instance.machine,
-            self._kube("kubelet"),
+            self.kube("kubelet"),
             self._pods,
             timing=self.timing,
             wall=self.wall,
@@ -141,6 +156,7 @@ class World:
             bugs=self._bugs,
             wall=self.wall,
             note=self._ledger.of(pod["metadata"]["name"]) if self._ledger else None,
+            door=self._door,
         )
         await server.start()
         return server

@@ -17,6 +17,7 @@ from aiohttp import web
 
 from fakes.config import PlantedBug
 from fakes.controllers.informer import Informer
+from fakes.gateway.forwarder import Forwarder, OwnError
 from fakes.gateway.metrics import GatewayMetrics
 from fakes.gateway.router import Backend, Router
 from fakes.gateway.upstream import Head, Upstream, UpstreamClosed, UpstreamPool
@@ -26,7 +27,6 @@ from harness.kube.port import ENDPOINT_SLICE, POD, EventType, Json, Kube
 
 SERVICE_LABEL = "kubernetes.io/service-name"
 BODY_BYTES_MAX = 64 * 2**20
-ATTEMPTS = 2
 HOP_BY_HOP = frozenset(
     (
         "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
@@ -34,11 +34,6 @@ HOP_BY_HOP = frozenset(
     )
 )  # fmt: skip
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
-
-
-def error_response(status: int, type: str, message: str, headers: dict[str, str]) -> web.Response:
-    body = {"error": {"message": message, "type": type, "param": None, "code": status}}
-    return web.json_response(body, status=status, headers=headers)
 
 
 def request_bytes(http: web.Request, body: bytes) -> bytes:
@@ -70,10 +65,10 @@ class Gateway:
         self._pods = Informer(kube, POD, namespace)
         self._slices.on_change(self._changed)
         self._pods.on_change(self._pod_changed)
-        self._service = service
         self._pool = UpstreamPool()
         self.router = Router(rng, keep_terminating=PlantedBug.GATEWAY_ROUTES_TO_TERMINATING in bugs)
         self.metrics = GatewayMetrics()
+        self.forwarder = Forwarder(service, self.router, self.metrics)
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -114,31 +109,7 @@ class Gateway:
 
     async def _forward(self, http: web.Request) -> web.StreamResponse:
         request = request_bytes(http, await http.read())
-        refused: list[Backend] = []
-        self.metrics.in_flight += 1
-        try:
-            while len(refused) < ATTEMPTS:
-                backend = self.router.pick(refused)
-                if backend is None:
-                    break
-                self.metrics.retries += bool(refused)
-                backend.in_flight += 1
-                try:
-                    return await self._through(http, request, backend)
-                except ConnectionRefusedError:
-                    refused.append(backend)
-                finally:
-                    backend.in_flight -= 1
-        finally:
-            self.metrics.in_flight -= 1
-        if refused:
-            pods = ", ".join(b.pod for b in refused)
-            return self._own_error(502, "BadGateway", f"connection refused by {pods}", refused[-1])
-        return self._own_error(503, "ServiceUnavailable", f"service {self._service} has no ready endpoint", None)
-
-    def _own_error(self, status: int, type: str, message: str, backend: Backend | None) -> web.Response:
-        self.metrics.answered["", status] += 1
-        return error_response(status, type, message, _serving(backend) if backend else {})
+        return await self.forwarder.forward(lambda backend: self._through(http, request, backend), _own_error)
 
     async def _through(self, http: web.Request, request: bytes, backend: Backend) -> web.StreamResponse:
         address = backend.address
@@ -149,7 +120,8 @@ class Gateway:
         except ConnectionRefusedError:
             raise
         except OSError as error:
-            return self._own_error(502, "BadGateway", f"cannot connect to {backend.pod}: {error}", backend)
+            message = f"cannot connect to {backend.pod}: {error}"
+            return _own_error(self.forwarder.counted(OwnError(502, "BadGateway", message, backend)))
         try:
             upstream.send(request, body_follows=http.method != "HEAD")
             head = await upstream.head
@@ -163,8 +135,7 @@ class Gateway:
             return response
         except UpstreamClosed as broken:
             if not upstream.head.done() or upstream.head.exception() is not None:
-                message = f"{backend.pod} closed the connection before it answered: {broken}"
-                return self._own_error(502, "BadGateway", message, backend)
+                return _own_error(self.forwarder.broke_before_answer(backend, broken))
             self.metrics.cut[backend.pod] += 1
             if http.transport is not None:
                 cut(http.transport)
@@ -185,6 +156,11 @@ class Gateway:
         elif head.status not in (204, 304):
             response.enable_chunked_encoding()
         return response
+
+
+def _own_error(error: OwnError) -> web.StreamResponse:
+    headers = _serving(error.backend) if error.backend else {}
+    return web.Response(status=error.status, body=error.body(), content_type="application/json", headers=headers)
 
 
 def _serving(backend: Backend) -> dict[str, str]:

@@ -60,7 +60,8 @@ class Shelf:
     """How many changes have left the log, so that ``dropped + i`` is the place of ``log[i]`` for ever."""
     floor: int = 0
     """Version of the newest change that has left the log."""
-    waiters: set[asyncio.Future[None]] = field(default_factory=set)
+    waiters: dict[asyncio.Future[None], None] = field(default_factory=dict)
+    """In the order in which they came, for the order in which they are woken must not depend on addresses in memory."""
     _sorted: list[Name] | None = None
 
     def names(self) -> list[Name]:
@@ -119,11 +120,11 @@ class Watch:
         if self._closed:
             raise WatchClosed("the server ended the watch")
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._shelf.waiters.add(waiter)
+        self._shelf.waiters[waiter] = None
         try:
             await asyncio.wait([waiter], timeout=limit_s)
         finally:
-            self._shelf.waiters.discard(waiter)
+            self._shelf.waiters.pop(waiter, None)
             waiter.cancel()
         if self._closed:
             raise WatchClosed("the server ended the watch")

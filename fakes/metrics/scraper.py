@@ -1,4 +1,4 @@
-"""Scrapes pods' /metrics over HTTP as Prometheus would: each target on its own offset within the interval.
+"""Scrapes pods' /metrics as Prometheus would: each target on its own offset within the interval.
 
 The offset, the interval and the time a scrape takes are what stands between a queue and the autoscaler that reads it. A
 failed scrape leaves the last sample where it is, to age.
@@ -11,18 +11,15 @@ import logging
 from dataclasses import dataclass
 from zlib import crc32
 
-import aiohttp
-
 from fakes.controllers.informer import Informer
 from fakes.metrics.parse import BadExposition, parse
+from fakes.metrics.source import Address, HttpSource, MetricsSource, ScrapeFailed
 from fakes.nodes.address import listen_address
 from fakes.timing import Timing
 from harness.kube.port import POD, EventType, Json, Kube
 
 log = logging.getLogger(__name__)
 
-Address = tuple[str, int]
-SCRAPE_TIMEOUT_S = 10.0
 STALE_S = 300.0
 """Scenario seconds after which a sample no longer counts, as in Prometheus' look-back."""
 
@@ -41,7 +38,11 @@ class Scrape:
 
 
 class Scraper:
-    def __init__(self, kube: Kube, timing: Timing, namespace: str, selector: str) -> None:
+    """``source`` is where the texts come from; HTTP if nothing else is said."""
+
+    def __init__(
+        self, kube: Kube, timing: Timing, namespace: str, selector: str, source: MetricsSource | None = None
+    ) -> None:
         self.kube = kube
         self.timing = timing
         self._namespace = namespace
@@ -50,11 +51,10 @@ class Scraper:
         self._pods.on_change(self._changed)
         self._targets: dict[str, tuple[Address, asyncio.Task[None]]] = {}
         self._scrapes: dict[str, Scrape] = {}
-        self._session: aiohttp.ClientSession | None = None
+        self._source = source or HttpSource(timing)
 
     async def run(self) -> None:
-        timeout = aiohttp.ClientTimeout(total=self.timing.clock_s(SCRAPE_TIMEOUT_S))
-        async with aiohttp.ClientSession(timeout=timeout) as self._session:
+        async with self._source:
             try:
                 await self._pods.run()
             finally:
@@ -101,19 +101,14 @@ class Scraper:
                 next_s = loop.time() + self._interval_s
 
     async def _scrape(self, pod: str, address: Address) -> None:
-        assert self._session is not None
         t_s = asyncio.get_running_loop().time()
         try:
-            async with self._session.get(f"http://{address[0]}:{address[1]}/metrics") as response:
-                if response.status != 200:
-                    log.debug("scrape of %s: status %d", pod, response.status)
-                    return
-                text = await response.text()
+            text = await self._source.text(address)
             values: dict[str, float] = {}
             for sample in parse(text, buckets=False):
                 name = api_name(sample.name)
                 values[name] = values.get(name, 0.0) + sample.value
-        except (aiohttp.ClientError, TimeoutError, BadExposition) as error:
+        except (ScrapeFailed, BadExposition) as error:
             log.debug("scrape of %s: %s", pod, error)
             return
         self._scrapes[pod] = Scrape(t_s, values)

@@ -135,10 +135,10 @@ class ContainerRun:
         sick = asyncio.ensure_future(self._until_sick(process))
         ready = asyncio.ensure_future(self._watch_readiness(process))
         stop = asyncio.ensure_future(self._stopping.wait())
-        tasks: set[asyncio.Future[Any]] = {exited, sick, ready, stop}
+        tasks: tuple[asyncio.Future[Any], ...] = (exited, sick, ready, stop)
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in tasks - {exited}:
+            for task in tasks:
                 if task.done():
                     task.result()  # a defect in a probe must not pass for a sick container
             sick.cancel()

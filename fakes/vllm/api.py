@@ -5,28 +5,20 @@ A stream's headers go out at once, whatever the queue; its first event comes wit
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from random import Random
 
 from aiohttp import web
 
-from fakes.clock import WallClock
 from fakes.metrics.exposition import CONTENT_TYPE
-from fakes.vllm.engine import Engine, EngineRequest
-from fakes.vllm.flags import ServerFlags
-from fakes.vllm.ledger import Ledger, LedgerEntry
-from fakes.vllm.metrics import EngineMetrics
-from fakes.vllm.replies import LEFT, Reply, StreamReply, WholeReply
-from fakes.vllm.requests import CompletionRequest, RequestRefused, parse_request
-from fakes.vllm.sse import DONE_CHUNK, EventEncoder, error_event, whole_body
+from fakes.vllm.completions import DRAINING, Completions
+from fakes.vllm.replies import EventStream
+from fakes.vllm.requests import CompletionRequest, RequestRefused
+from fakes.vllm.sse import EventEncoder
 
 BODY_BYTES_MAX = 64 * 2**20
 VERSION = "0.32.0"
 COMMON = {"Server": "uvicorn", "Vary": "Origin"}
-BUSY = "The engine is currently busy and cannot accept new requests. Please try again later or on a different instance."
-DRAINING = "cannot schedule new futures after shutdown"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 STREAM_TYPE = "text/event-stream; charset=utf-8"
 
@@ -43,29 +35,10 @@ def detail(status: int, text: str, allow: str = "") -> web.Response:
 
 
 class Api:
-    """``on_idle`` is called whenever the last request in progress has ended."""
-
-    def __init__(
-        self,
-        flags: ServerFlags,
-        engine: Engine,
-        metrics: EngineMetrics,
-        *,
-        ledger: Ledger,
-        rng: Random,
-        wall: WallClock,
-        on_idle: Callable[[], None],
-    ) -> None:
-        self._flags = flags
-        self._engine = engine
-        self._metrics = metrics
-        self._ledger = ledger
-        self._rng = rng
-        self._wall = wall
-        self._on_idle = on_idle
-        self._started_unix = int(wall.now().timestamp())
-        self.draining = False
-        self.replies: set[Reply] = set()
+    def __init__(self, completions: Completions) -> None:
+        self._completions = completions
+        self._flags = completions.flags
+        self._metrics = completions.metrics
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=BODY_BYTES_MAX)
@@ -110,25 +83,15 @@ class Api:
         if http.content_type != "application/json":
             message = "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed"
             raise RequestRefused(400, "Bad Request", message)
-        if self.draining:
-            raise RequestRefused(500, "InternalServerError", DRAINING)
-        names, limit = self._flags.names, self._flags.max_model_len
-        request = parse_request(body, chat=chat, names=names, max_model_len=limit)
-        self._check_queue()
+        request = self._completions.accept(body, chat=chat)
         given = http.headers.get("X-Request-Id")
-        id = f"{'chatcmpl' if chat else 'cmpl'}-{given or f'{self._rng.getrandbits(64):016x}'}"
+        id = self._completions.name(given, chat=chat)
         headers = COMMON
         if self._flags.enable_request_id_headers:
             headers = headers | {"X-Request-Id": given or id.partition("-")[2]}
         if request.stream:
             return await self._stream(http, request, id, headers)
-        return await self._whole(request, id, headers)
-
-    def _check_queue(self) -> None:
-        limit = self._flags.max_num_queued_reqs
-        if limit is not None and self._engine.in_flight >= limit:
-            self._metrics.rejected_reqs.value += 1
-            raise RequestRefused(503, "Service Unavailable", BUSY)
+        return json_response(200, await self._completions.whole(request, id), headers)
 
     async def _stream(
         self, http: web.Request, request: CompletionRequest, id: str, headers: dict[str, str]
@@ -139,50 +102,10 @@ class Api:
         transport = http.transport
         if transport is None:
             raise ConnectionResetError("the client left before its headers were sent")
-        if self._flags.max_num_queued_reqs is not None:
-            # A queue limit is looked at twice. Of requests that came together, some find it full only now, when the
-            # status has been sent.
-            await asyncio.sleep(0)
-            try:
-                self._check_queue()
-            except RequestRefused as refused:
-                transport.write(error_event(refused.message, refused.type, refused.status) + DONE_CHUNK)
-                return response
-        entry = self._ledger.open(id, request.prompt_tokens)
-        encoder = EventEncoder(request, id, self._unix_now(), force_usage=self._flags.enable_force_include_usage)
-        await self._run(request, id, entry, StreamReply(encoder, entry, transport))
+        force_usage = self._flags.enable_force_include_usage
+        encoder = EventEncoder(request, id, self._completions.unix_now(), force_usage=force_usage)
+        await self._completions.stream(request, id, EventStream(encoder, transport))
         return response
-
-    async def _whole(self, request: CompletionRequest, id: str, headers: dict[str, str]) -> web.StreamResponse:
-        entry = self._ledger.open(id, request.prompt_tokens)
-        created = self._unix_now()
-        reply = WholeReply(entry)
-        await self._run(request, id, entry, reply)
-        ended = reply.ended.result()
-        return json_response(200, whole_body(request, id, created, ended.tokens, ended.finish), headers)
-
-    async def _run(self, request: CompletionRequest, id: str, entry: LedgerEntry, reply: Reply) -> None:
-        """Until the reply has ended; if the client leaves first, this task is cancelled and the slot is freed."""
-        job = EngineRequest(
-            id, request.prompt_tokens, request.stop_at, request.stop_reason, request.max_tokens, sink=reply
-        )
-        self.replies.add(reply)
-        self._engine.submit(job)
-        try:
-            await reply.ended
-        except asyncio.CancelledError:
-            if entry.finish is None and not self._engine.stopped:
-                entry.finish = LEFT
-                self._engine.abort(job)
-            raise
-        finally:
-            self.replies.discard(reply)
-            self._ledger.close(id, entry)
-            if not self.replies:
-                self._on_idle()
-
-    def _unix_now(self) -> int:
-        return int(self._wall.now().timestamp())
 
     # The rest.
 
@@ -195,7 +118,7 @@ class Api:
         return {
             "id": name,
             "object": "model",
-            "created": self._started_unix,
+            "created": self._completions.started_unix,
             "owned_by": "vllm",
             "root": self._flags.model,
             "parent": None,
@@ -210,7 +133,7 @@ class Api:
         return json_response(200, f'{{"version":"{VERSION}"}}'.encode())
 
     async def _load(self, http: web.Request) -> web.Response:
-        load = len(self.replies) if self._flags.enable_server_load_tracking else 0
+        load = len(self._completions.replies) if self._flags.enable_server_load_tracking else 0
         return json_response(200, f'{{"server_load":{load}}}'.encode())
 
     async def _metrics_text(self, http: web.Request) -> web.Response:

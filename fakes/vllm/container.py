@@ -10,7 +10,9 @@ from random import Random
 from fakes.clock import WallClock, parse_stamp
 from fakes.config import PlantedBug
 from fakes.timing import Timing
+from fakes.vllm.door import MakeDoor
 from fakes.vllm.flags import FlagError, parse_flags
+from fakes.vllm.http_door import HttpDoor
 from fakes.vllm.ledger import Ledger, Note
 from fakes.vllm.presets import DEFAULT_PROFILE, PROFILES
 from fakes.vllm.server import SIGKILL_CODE, ModelServer
@@ -39,6 +41,7 @@ class VllmContainer:
         bugs: Collection[PlantedBug] = (),
         wall: WallClock | None = None,
         note: Note | None = None,
+        door: MakeDoor = HttpDoor,
     ) -> None:
         self._timing = timing
         self._rng = rng
@@ -63,6 +66,7 @@ class VllmContainer:
                 wall=wall or _pod_clock(pod),
                 abort_always=PlantedBug.SERVER_ABORTS_ON_SIGTERM in bugs,
                 ledger=self._ledger,
+                door=door,
             )
         except FlagError as error:
             log.error("%s: %s", self._name, error)

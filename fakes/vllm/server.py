@@ -13,25 +13,22 @@ from __future__ import annotations
 import asyncio
 import enum
 import logging
-import socket
 from collections.abc import Callable, Mapping
 from random import Random
 
-from aiohttp import web
-
 from fakes.clock import WallClock
 from fakes.timing import Timing
-from fakes.vllm.api import Api
+from fakes.vllm.completions import Completions
+from fakes.vllm.door import MakeDoor
 from fakes.vllm.engine import Engine, EngineLimits
 from fakes.vllm.flags import FlagError, ServerFlags
+from fakes.vllm.http_door import HttpDoor
 from fakes.vllm.ledger import Ledger
 from fakes.vllm.metrics import EngineMetrics
 from fakes.vllm.presets import LatencyProfile
 
 log = logging.getLogger(__name__)
 
-KEEP_ALIVE_S = 5.0
-BACKLOG = 2048
 SIGKILL_CODE = 137
 EXIT_S = 0.4
 """From the end of the last request to the exit, scenario seconds; likewise below."""
@@ -85,6 +82,7 @@ class ModelServer:
         abort_always: bool = False,
         abort_weights: Mapping[AbortForm, int] = ABORT_WEIGHTS,
         ledger: Ledger | None = None,
+        door: MakeDoor = HttpDoor,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._timing = timing
@@ -100,44 +98,22 @@ class ModelServer:
         )
         self.engine = Engine(profile, limits, self._metrics)
         self.ledger = ledger or Ledger()
-        self._api = Api(
+        self._completions = Completions(
             flags, self.engine, self._metrics, ledger=self.ledger, rng=rng, wall=wall, on_idle=self._requests_ended
         )
-        self._socket: socket.socket | None = None
-        self._runner: web.AppRunner | None = None
-        self._listener: asyncio.Server | None = None
+        self._door = door(self._completions)
         self._timer: asyncio.TimerHandle | None = None
-        self._cleanup: asyncio.Task[None] | None = None
         self._code: asyncio.Future[int] = self._loop.create_future()
         self.phase = Phase.LOADING
 
     def bind(self, host: str = "127.0.0.1", port: int = 0) -> tuple[str, int]:
-        """Reserves the port; until ``listen``, connections to it are refused."""
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        if port:
-            # Not for a port that the system picks: another socket with this option could get the same one before we
-            # listen.
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._socket.bind((host, port))
-        address: tuple[str, int] = self._socket.getsockname()
-        return address
+        """Reserves the address; until ``listen``, connections to it are refused."""
+        return self._door.bind(host, port)
 
     async def listen(self) -> None:
         """The model is loaded."""
-        self._runner = web.AppRunner(
-            self._api.app(),
-            handler_cancellation=True,
-            access_log=None,
-            keepalive_timeout=KEEP_ALIVE_S,
-            shutdown_timeout=0.1,
-        )
-        await self._runner.setup()
-        if self.phase is not Phase.LOADING or self._socket is None:
-            await self._runner.cleanup()  # killed meanwhile
-            return
-        assert self._runner.server is not None
-        self._listener = await self._loop.create_server(self._runner.server, sock=self._socket, backlog=BACKLOG)
-        self.phase = Phase.SERVING
+        if await self._door.open() and self.phase is Phase.LOADING:
+            self.phase = Phase.SERVING
 
     async def wait(self) -> int:
         return await asyncio.shield(self._code)
@@ -163,8 +139,8 @@ class ModelServer:
 
     def _drain(self) -> None:
         self.phase = Phase.DRAINING
-        self._api.draining = True
-        if self._api.replies:
+        self._completions.draining = True
+        if self._completions.replies:
             self._after(self._drain_s, self._abort)
         else:
             self._linger()
@@ -173,7 +149,7 @@ class ModelServer:
         self._after(self._rng.uniform(LINGER_MIN_S, LINGER_MAX_S), self._linger_over)
 
     def _linger_over(self) -> None:
-        if not self._api.replies:  # else a request that had just been accepted; its end begins a new linger
+        if not self._completions.replies:  # else a request that had just been accepted; its end begins a new linger
             self._exit()
 
     def _requests_ended(self) -> None:
@@ -184,10 +160,10 @@ class ModelServer:
 
     def _abort(self) -> None:
         self.phase = Phase.ABORTING
-        self._close_port()
+        self._door.shut()
         self.engine.stop()
         form = self._rng.choices(list(self._abort_weights), list(self._abort_weights.values()))[0]
-        replies = list(self._api.replies)
+        replies = list(self._completions.replies)
         log.debug("aborting %d requests: %s", len(replies), form.value)
         if replies and form is AbortForm.HANG:
             self._cancel_timer()
@@ -208,26 +184,12 @@ class ModelServer:
             self._timer.cancel()
             self._timer = None
 
-    def _close_port(self) -> None:
-        """New connections are refused, idle ones end; those that carry a request stay."""
-        if self._listener is not None:
-            self._listener.close()
-        elif self._socket is not None:
-            self._socket.close()
-        if self._runner is not None and self._runner.server is not None:
-            self._runner.server.pre_shutdown()
-
     def _exit(self, code: int = 0) -> None:
         if self._code.done():
             return
         self.phase = Phase.EXITED
         self._cancel_timer()
         self.engine.stop()
-        self._close_port()
-        if self._runner is not None:
-            if self._runner.server is not None:
-                for connection in self._runner.server.connections:
-                    if connection.transport is not None:
-                        connection.transport.abort()
-            self._cleanup = self._loop.create_task(self._runner.cleanup())
+        self._door.shut()
+        self._door.cut()
         self._code.set_result(code)

@@ -1,0 +1,70 @@
+"""A request's way to a replica, whatever carries it: the pick, the second try after a refusal, the own errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from fakes.gateway.metrics import GatewayMetrics
+from fakes.gateway.router import Backend, Router
+
+ATTEMPTS = 2
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnError:
+    """An answer that is the gateway's own. ``backend`` is the replica that it speaks of, if any."""
+
+    status: int
+    type: str
+    message: str
+    backend: Backend | None = None
+
+    def body(self) -> bytes:
+        error = {"message": self.message, "type": self.type, "param": None, "code": self.status}
+        return json.dumps({"error": error}).encode()
+
+
+class Forwarder:
+    def __init__(self, service: str, router: Router, metrics: GatewayMetrics) -> None:
+        self._service = service
+        self._router = router
+        self._metrics = metrics
+
+    async def forward(self, through: Callable[[Backend], Awaitable[T]], own_error: Callable[[OwnError], T]) -> T:
+        """``through`` carries the request to a replica and raises ``ConnectionRefusedError`` when nothing of it was
+        sent; it is never sent twice."""
+        refused: list[Backend] = []
+        self._metrics.in_flight += 1
+        try:
+            while len(refused) < ATTEMPTS:
+                backend = self._router.pick(refused)
+                if backend is None:
+                    break
+                self._metrics.retries += bool(refused)
+                backend.in_flight += 1
+                try:
+                    return await through(backend)
+                except ConnectionRefusedError:
+                    refused.append(backend)
+                finally:
+                    backend.in_flight -= 1
+        finally:
+            self._metrics.in_flight -= 1
+        if refused:
+            pods = ", ".join(b.pod for b in refused)
+            error = OwnError(502, "BadGateway", f"connection refused by {pods}", refused[-1])
+        else:
+            error = OwnError(503, "ServiceUnavailable", f"service {self._service} has no ready endpoint")
+        return own_error(self.counted(error))
+
+    def counted(self, error: OwnError) -> OwnError:
+        self._metrics.answered["", error.status] += 1
+        return error
+
+    def broke_before_answer(self, backend: Backend, why: object) -> OwnError:
+        message = f"{backend.pod} closed the connection before it answered: {why}"
+        return self.counted(OwnError(502, "BadGateway", message, backend))

@@ -1,0 +1,110 @@
+"""Completions, whatever way they came in: what is refused, what is queued, and which answers are under way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+
+from fakes.clock import WallClock
+from fakes.vllm.engine import Engine, EngineRequest
+from fakes.vllm.flags import ServerFlags
+from fakes.vllm.ledger import Ledger, LedgerEntry
+from fakes.vllm.metrics import EngineMetrics
+from fakes.vllm.replies import LEFT, Reply, StreamOut, StreamReply, WholeReply
+from fakes.vllm.requests import CompletionRequest, RequestRefused, parse_request
+from fakes.vllm.sse import whole_body
+
+BUSY = "The engine is currently busy and cannot accept new requests. Please try again later or on a different instance."
+DRAINING = "cannot schedule new futures after shutdown"
+
+
+class Completions:
+    """``on_idle`` is called whenever the last request in progress has ended."""
+
+    def __init__(
+        self,
+        flags: ServerFlags,
+        engine: Engine,
+        metrics: EngineMetrics,
+        *,
+        ledger: Ledger,
+        rng: Random,
+        wall: WallClock,
+        on_idle: Callable[[], None],
+    ) -> None:
+        self.flags = flags
+        self.metrics = metrics
+        self._engine = engine
+        self._ledger = ledger
+        self._rng = rng
+        self._wall = wall
+        self._on_idle = on_idle
+        self.started_unix = self.unix_now()
+        self.draining = False
+        self.replies: dict[Reply, None] = {}
+        """In the order of their beginning, so that a seed decides in which order they end when the server dies."""
+
+    def accept(self, body: bytes, *, chat: bool) -> CompletionRequest:
+        """Raises ``RequestRefused``."""
+        if self.draining:
+            raise RequestRefused(500, "InternalServerError", DRAINING)
+        names, limit = self.flags.names, self.flags.max_model_len
+        request = parse_request(body, chat=chat, names=names, max_model_len=limit)
+        self._check_queue()
+        return request
+
+    def name(self, given: str | None, *, chat: bool) -> str:
+        """The id a request is answered with."""
+        return f"{'chatcmpl' if chat else 'cmpl'}-{given or f'{self._rng.getrandbits(64):016x}'}"
+
+    def unix_now(self) -> int:
+        return int(self._wall.now().timestamp())
+
+    async def stream(self, request: CompletionRequest, id: str, out: StreamOut) -> None:
+        """After the headers. If the client leaves first, this is cancelled and the slot is freed."""
+        if self.flags.max_num_queued_reqs is not None:
+            # A queue limit is looked at twice. Of requests that came together, some find it full only now, when the
+            # status has been sent.
+            await asyncio.sleep(0)
+            try:
+                self._check_queue()
+            except RequestRefused as refused:
+                out.error(refused.message, refused.type, refused.status)
+                return
+        entry = self._ledger.open(id, request.prompt_tokens)
+        await self._run(request, id, entry, StreamReply(out, entry))
+
+    async def whole(self, request: CompletionRequest, id: str) -> bytes:
+        """The body of the answer."""
+        entry = self._ledger.open(id, request.prompt_tokens)
+        created = self.unix_now()
+        reply = WholeReply(entry)
+        await self._run(request, id, entry, reply)
+        ended = reply.ended.result()
+        return whole_body(request, id, created, ended.tokens, ended.finish)
+
+    def _check_queue(self) -> None:
+        limit = self.flags.max_num_queued_reqs
+        if limit is not None and self._engine.in_flight >= limit:
+            self.metrics.rejected_reqs.value += 1
+            raise RequestRefused(503, "Service Unavailable", BUSY)
+
+    async def _run(self, request: CompletionRequest, id: str, entry: LedgerEntry, reply: Reply) -> None:
+        job = EngineRequest(
+            id, request.prompt_tokens, request.stop_at, request.stop_reason, request.max_tokens, sink=reply
+        )
+        self.replies[reply] = None
+        self._engine.submit(job)
+        try:
+            await reply.ended
+        except asyncio.CancelledError:
+            if entry.finish is None and not self._engine.stopped:
+                entry.finish = LEFT
+                self._engine.abort(job)
+            raise
+        finally:
+            self.replies.pop(reply, None)
+            self._ledger.close(id, entry)
+            if not self.replies:
+                self._on_idle()
