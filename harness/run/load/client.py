@@ -18,6 +18,7 @@ from gevent import socket
 from harness.clock import NS_PER_S, RunClock
 from harness.errors import BadInput
 from harness.run.load.exchange import Answer, Exchange
+from harness.run.load.limits import SendLimits, next_limit
 from harness.run.load.outcome import Ending
 
 _READ_BYTES = 1 << 16
@@ -26,16 +27,6 @@ _IDLE_MAX_S = 4.0
 _UNREACHABLE = frozenset(
     {errno.ECONNREFUSED, errno.ECONNRESET, errno.ECONNABORTED, errno.EHOSTUNREACH, errno.ENETUNREACH}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SendLimits:
-    """Clock seconds. All but the connect timeout count from the send or from the last event."""
-
-    connect_timeout_s: float = 5.0
-    first_token_timeout_s: float = 60.0
-    stall_timeout_s: float = 10.0
-    deadline_s: float = 120.0
 
 
 @dataclass(slots=True)
@@ -131,7 +122,7 @@ class ChatClient:
         answer = Answer(exchange)
         now_ns = self._clock.now_ns
         while not answer.complete:
-            until_ns, ending, limit_s = self._limit(exchange)
+            until_ns, ending, limit_s = next_limit(exchange, self._limits)
             try:
                 data = _receive(sock, until_ns, now_ns)
             except _LimitReached:
@@ -147,25 +138,6 @@ class ChatClient:
                 return False
         exchange.finish(Ending.COMPLETE, read_ns)
         return answer.keep_alive
-
-    def _limit(self, exchange: Exchange) -> tuple[int, Ending, float]:
-        """The next limit to be reached if nothing comes: when, what it means, and its length."""
-        deadline_ns = exchange.sent_ns + round(self._limits.deadline_s * NS_PER_S)
-        if (hang_up_ns := exchange.hang_up_at_ns) is not None and hang_up_ns < deadline_ns:
-            deadline_ns, at_last, last_s = hang_up_ns, Ending.HUNG_UP, exchange.hang_up_ns / NS_PER_S
-        else:
-            at_last, last_s = Ending.DEADLINE, self._limits.deadline_s
-        if not exchange.facts.stream:
-            return deadline_ns, at_last, last_s  # an answer in one piece is silent until it is whole
-        if exchange.first_token_ns is None:
-            ending, limit_s, since_ns = Ending.NO_TOKEN, self._limits.first_token_timeout_s, exchange.sent_ns
-        else:
-            ending, limit_s = Ending.STALLED, self._limits.stall_timeout_s
-            since_ns = exchange.last_event_ns or exchange.first_token_ns
-        until_ns = since_ns + round(limit_s * NS_PER_S)
-        if until_ns < deadline_ns:
-            return until_ns, ending, limit_s
-        return deadline_ns, at_last, last_s
 
 
 def _receive(sock: socket.socket, until_ns: int, now_ns: Callable[[], int]) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # ships no types
 
 from harness.errors import BadInput, Where
-from harness.run.load.client import SendLimits
+from harness.run.load.limits import SendLimits
 
 LOAD_ENV = "GPU_HARNESS_LOAD"
 GO_FILE = "go"
