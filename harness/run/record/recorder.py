@@ -21,7 +21,7 @@ from harness.kube.port import (
     Kube,
     Resource,
 )
-from harness.run.record.scrape import RawApi, Scraper
+from harness.run.record.scrape import GatewayMetrics, HttpGatewayMetrics, RawApi, Scraper
 from harness.run.record.state import LiveState
 from harness.run.record.watch import Clock, ResourceWatch
 from harness.targets.base import Connection
@@ -58,8 +58,10 @@ class Recorder:
         workload: Workload,
         *,
         raw_api: RawApi | None = None,
+        gateway: GatewayMetrics | None = None,
     ) -> None:
-        """``raw_api`` defaults to ``kube`` where that has it. Without a connection nothing is scraped but the API."""
+        """``raw_api`` defaults to ``kube`` where that has it, ``gateway`` to the connection's service over HTTP.
+        Without either, nothing is scraped but the API."""
         self._clock = clock
         self._writer = writer
         self.state = LiveState(workload.namespace, workload.selector)
@@ -71,7 +73,7 @@ class Recorder:
             writer.samples,
             self.state,
             self._mark,
-            gateway_url=connection.service_url if connection else None,
+            gateway=gateway or (HttpGatewayMetrics(connection.service_url) if connection else None),
             raw_api=raw_api if raw_api is not None else _raw_api(kube),
             namespace=workload.namespace,
             selector=workload.selector,

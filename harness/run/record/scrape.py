@@ -27,6 +27,28 @@ class RawApi(Protocol):
     async def raw(self, path: str, query: Mapping[str, str] | None = None) -> Json: ...
 
 
+class GatewayMetrics(Protocol):
+    """The text of the gateway's own ``/metrics``. ``close`` is called once, at the end."""
+
+    async def text(self) -> str: ...
+
+    async def close(self) -> None: ...
+
+
+class HttpGatewayMetrics:
+    def __init__(self, url: str) -> None:
+        self._url = f"{url.rstrip('/')}/metrics"
+        self._http = httpx.AsyncClient(timeout=_GATEWAY_TIMEOUT_S, trust_env=False)
+
+    async def text(self) -> str:
+        answer = await self._http.get(self._url)
+        answer.raise_for_status()
+        return answer.text
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+
 class Scraper:
     """Runs until it is cancelled. A failing scrape leaves no sample, but a mark when that begins and when it ends."""
 
@@ -37,7 +59,7 @@ class Scraper:
         state: LiveState,
         mark: Callable[[str, str, str], None],
         *,
-        gateway_url: str | None,
+        gateway: GatewayMetrics | None,
         raw_api: RawApi | None,
         namespace: str,
         selector: str,
@@ -47,25 +69,31 @@ class Scraper:
         self._samples = samples
         self._state = state
         self._mark = mark
-        self._gateway_url = gateway_url
+        self._gateway = gateway
         self._raw_api = raw_api
         self._path = _CUSTOM_METRICS.format(namespace=namespace, metric=WAITING_METRIC)
         self._query = {"labelSelector": selector}
         self._failing: set[str] = set()
 
     async def run(self) -> None:
+        try:
+            await self._run()
+        finally:
+            if self._gateway is not None:
+                await self._gateway.close()
+
+    async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        async with httpx.AsyncClient(timeout=_GATEWAY_TIMEOUT_S, trust_env=False) as http:
-            sources: list[tuple[str, Callable[[], Awaitable[None]]]] = []
-            if (gateway_url := self._gateway_url) is not None:
-                sources.append(("gateway", lambda: self._gateway(http, f"{gateway_url.rstrip('/')}/metrics")))
-            if (raw_api := self._raw_api) is not None:
-                sources.append(("custom.metrics", lambda: self._custom_metrics(raw_api)))
-            due_s = loop.time()
-            while sources:
-                await asyncio.gather(*(self._once(name, scrape) for name, scrape in sources))
-                due_s = max(due_s + EVERY_S, loop.time())  # after a stall, go on; do not catch up
-                await asyncio.sleep(due_s - loop.time())
+        sources: list[tuple[str, Callable[[], Awaitable[None]]]] = []
+        if (gateway := self._gateway) is not None:
+            sources.append(("gateway", lambda: self._gateway_metrics(gateway)))
+        if (raw_api := self._raw_api) is not None:
+            sources.append(("custom.metrics", lambda: self._custom_metrics(raw_api)))
+        due_s = loop.time()
+        while sources:
+            await asyncio.gather(*(self._once(name, scrape) for name, scrape in sources))
+            due_s = max(due_s + EVERY_S, loop.time())  # after a stall, go on; do not catch up
+            await asyncio.sleep(due_s - loop.time())
 
     async def _once(self, source: str, scrape: Callable[[], Awaitable[None]]) -> None:
         try:
@@ -79,11 +107,10 @@ class Scraper:
                 self._failing.discard(source)
                 self._mark("scrape_recovered", source, "")
 
-    async def _gateway(self, http: httpx.AsyncClient, url: str) -> None:
-        answer = await http.get(url)
+    async def _gateway_metrics(self, gateway: GatewayMetrics) -> None:
+        text = await gateway.text()
         now_ns = self._clock.now_ns()
-        answer.raise_for_status()
-        for sample in list(parse_metrics(answer.text)):
+        for sample in list(parse_metrics(text)):
             self._samples.add(now_ns, "gateway", sample.name, sample.value, sample.labels)
 
     async def _custom_metrics(self, raw_api: RawApi) -> None:
