@@ -6,40 +6,27 @@ fault was seen to take effect and its own course is over. What it raises is writ
 
 # No postponed annotations here: `chaos discover` reads the types of the signatures as they are.
 
-import asyncio
-import logging
-from random import Random
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from harness.errors import BadInput, HarnessError
 from harness.faults.apply_objects import ApplyObjects
-from harness.faults.fleet import read_fleet
-from harness.faults.guards import check_targets
 from harness.faults.heal import HealReport, open_ground
-from harness.faults.life import FaultResult, run_fault
+from harness.faults.life import FaultResult
 from harness.faults.log import FaultLog
 from harness.faults.pause_load import PauseLoad
-from harness.faults.pick import FleetNode, matching_nodes
-from harness.faults.port import Fault, Fidelity, Ground, fidelity_on
+from harness.faults.port import Fault
 from harness.faults.spot_interruption import SpotInterruption
-from harness.history.tables import FaultStage
 from harness.kube.port import ApiError
 from harness.run.chaos import control
 from harness.run.chaos.context import RunContext, current
 from harness.run.chaos.lib import ActivityFailed, InterruptExecution
+from harness.run.playing import Play, play
 from harness.spec import actions as spec
 from harness.targets.manifests import read_manifests
 
 __all__ = ["apply_objects", "heal", "pause_load", "spot_interruption"]
-
-logger = logging.getLogger("chaostoolkit")
-
-LATE_S = 5.0
-"""Scenario seconds behind its time from which on an action's start is called late."""
-HTTP_SLACK_S = 20.0
-"""Clock seconds an action may need for its requests, beyond all its waits."""
 
 Arguments = TypeVar("Arguments", bound=spec.ActionArguments)
 
@@ -112,64 +99,7 @@ async def _play_async(
     run: RunContext, fault: Fault, fault_id: str, after_s: float, selector: str | None, count: int
 ) -> FaultResult:
     late_s = await run.wait_for_scenario_s(after_s)
-    log = FaultLog(run.run_dir, run.clock)
+    planned = run.plan.targets.get(fault_id, ())
     async with open_ground(run.run_dir, run.connection, run.clock) as ground:
-        deadline_s = ground.within_s(fault.longest_s()) + HTTP_SLACK_S
-        limit = asyncio.timeout(deadline_s)
-        try:
-            async with limit:
-                targets = await _targets(run, ground, fault, fault_id, selector, count)
-                note = f"{late_s:.0f} scenario seconds late" if late_s > LATE_S else ""
-                return await run_fault(fault, fault_id, targets, ground, log, note)
-        except TimeoutError as error:
-            if not limit.expired():
-                raise
-            said = f"not over after its deadline of {deadline_s:.0f} s"
-            _failed(log, fault, fault_id, said)
-            raise ActivityFailed(f"{fault_id}: {said}") from error
-        except _NoTargets as error:
-            _failed(log, fault, fault_id, str(error.cause))
-            raise error.cause from error
-
-
-class _NoTargets(Exception):
-    """Nothing was picked, so the fault has no life of its own to write to the history."""
-
-    def __init__(self, cause: Exception) -> None:
-        super().__init__(str(cause))
-        self.cause = cause
-
-
-async def _targets(
-    run: RunContext, ground: Ground, fault: Fault, fault_id: str, selector: str | None, count: int
-) -> tuple[str, ...]:
-    """The planned targets while they are still there and match; otherwise a fresh pick with the plan's seed."""
-    try:
-        if fidelity_on(type(fault), ground.target) is Fidelity.UNSUPPORTED:
-            raise BadInput(f"target {ground.target} does not support {fault.name}")
-        fleet = await read_fleet(ground.kube) if selector is not None else ()
-        targets = _planned(run, fault_id, selector, count, fleet)
-        if targets is None:
-            targets = fault.pick(fleet, Random(f"{run.plan.seed}:{fault_id}"))
-        if selector is not None:
-            check_targets(fault_id, targets, count, fleet, ground.target)
-        return targets
-    except (HarnessError, ApiError, OSError) as error:
-        raise _NoTargets(error) from error
-
-
-def _planned(
-    run: RunContext, fault_id: str, selector: str | None, count: int, fleet: tuple[FleetNode, ...]
-) -> tuple[str, ...] | None:
-    planned = run.plan.targets.get(fault_id)
-    if not planned or selector is None:
-        return None
-    gone = set(planned) - set(matching_nodes(fleet, selector))
-    if gone or len(planned) != count:
-        logger.warning("gpu-harness: %s: planned %s, of which %s left; picking anew", fault_id, planned, sorted(gone))
-        return None
-    return planned
-
-
-def _failed(log: FaultLog, fault: Fault, fault_id: str, detail: str) -> None:
-    log.write(fault_id, fault.name, FaultStage.FAILED, detail=detail, disruptive=fault.disruptive)
+        what = Play(fault, fault_id, run.plan.seed, planned, selector, count)
+        return await play(what, ground, FaultLog(run.run_dir, run.clock), late_s)

@@ -5,15 +5,14 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from harness.errors import HarnessError
-from harness.faults.pick import parse_selector
 from harness.kube.http import HttpKube
-from harness.kube.port import DEPLOYMENT, NODE, POD, ApiError, Json, Kube
+from harness.kube.port import ApiError, Kube
 from harness.run.chaos.context import RunContext, current
 from harness.run.chaos.lib import ActivityFailed
+from harness.run.steady import count_pending, read_workload
 
 __all__ = ["pods_pending", "replicas_ready", "workload_steady"]
 
@@ -43,51 +42,7 @@ def replicas_ready() -> int:
 def pods_pending() -> int:
     """Pods of the workload in phase Pending."""
     run = current()
-
-    async def look(kube: Kube) -> int:
-        pods = await kube.list(POD, run.settings.namespace, label_selector=run.settings.selector)
-        return sum(pod.get("status", {}).get("phase") == "Pending" for pod in pods.items)
-
-    return _look(run, look)
-
-
-@dataclass(frozen=True, slots=True)
-class WorkloadState:
-    deployments: tuple[str, ...]
-    wanted: int
-    ready: int
-    nodes_not_ready: tuple[str, ...]
-
-    def problem(self, ready_min: int) -> str | None:
-        if not self.deployments:
-            return "no Deployment makes pods that match the workload's selector"
-        if self.ready < self.wanted or self.ready < ready_min:
-            return f"{self.ready} replicas are Ready, {self.wanted} are wanted and {ready_min} needed at least"
-        if self.nodes_not_ready:
-            return f"not Ready: {', '.join(self.nodes_not_ready)}"
-        return None
-
-
-async def read_workload(kube: Kube, namespace: str, selector: str) -> WorkloadState:
-    """Deployments belong to the workload by the labels of the pods they make: their own labels may differ."""
-    wanted_pods = parse_selector(selector)
-    deployments = [
-        d
-        for d in (await kube.list(DEPLOYMENT, namespace)).items
-        if wanted_pods.matches(d["spec"]["template"]["metadata"].get("labels") or {})
-    ]
-    nodes = (await kube.list(NODE)).items
-    return WorkloadState(
-        deployments=tuple(d["metadata"]["name"] for d in deployments),
-        wanted=sum(d["spec"].get("replicas", 1) for d in deployments),
-        ready=sum(d.get("status", {}).get("readyReplicas", 0) for d in deployments),
-        nodes_not_ready=tuple(n["metadata"]["name"] for n in nodes if not _is_ready(n)),
-    )
-
-
-def _is_ready(node: Json) -> bool:
-    conditions = node.get("status", {}).get("conditions") or ()
-    return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
+    return _look(run, lambda kube: count_pending(kube, run.settings.namespace, run.settings.selector))
 
 
 def _look(run: RunContext, look: Callable[[Kube], Awaitable[T]], after_s: float = 0.0) -> T:
