@@ -48,7 +48,7 @@ class ApplyObjects:
         return APPEAR_S
 
     async def inject(self, ground: Ground, fault_id: str, targets: Sequence[str]) -> None:
-        label = run_label(ground.run_dir)
+        label = ground.label or run_label(ground.run_dir)
         ground.undo.before(fault_id, DeleteObjects(label, self._refs()))
         for resource, obj in self.objects:
             labelled = deepcopy(obj)
@@ -62,7 +62,7 @@ class ApplyObjects:
                 ) from error
 
     async def observe(self, ground: Ground, targets: Sequence[str]) -> str:
-        label = run_label(ground.run_dir)
+        label = ground.label or run_label(ground.run_dir)
 
         async def look() -> str | None:
             found = [obj for ref in self._refs() if (obj := await _get(ground.kube, ref)) and _label(obj) == label]

@@ -7,12 +7,12 @@ from typing import Protocol
 
 from harness.errors import GuardRefused
 from harness.faults.pick import FleetNode
-from harness.faults.port import Fidelity, fidelity_on
+from harness.faults.port import EMBEDDED, VIRTUAL, Fidelity, fidelity_on
 from harness.faults.registry import FAULTS
 
 OPT_IN_LABEL = "gpu-harness.dev/faults"
 OPT_IN_VALUE = "allowed"
-STARTED_BY_US = frozenset({"embedded", "controlplane", "node", "kind"})
+STARTED_BY_US = frozenset({EMBEDDED, VIRTUAL, "controlplane", "node", "kind"})
 """Targets that the harness itself brought up: all their nodes are there to be broken."""
 
 

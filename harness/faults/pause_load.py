@@ -15,7 +15,7 @@ from typing import ClassVar
 from harness.errors import GuardRefused, InternalError, TargetError
 from harness.faults import proc
 from harness.faults.pick import FleetNode
-from harness.faults.port import TARGETS, Fidelity, Ground, NotObserved
+from harness.faults.port import TARGETS, VIRTUAL, Fidelity, Ground, LoadControl, NotObserved
 from harness.faults.undo import ResumeProcess, Undo
 from harness.faults.wait import TookTooLong, until
 
@@ -32,7 +32,7 @@ class PauseLoad:
     name: ClassVar[str] = "pause_load"
     colour: ClassVar[str] = "#9467bd"
     disruptive: ClassVar[bool] = False
-    fidelity: ClassVar[Mapping[str, Fidelity]] = dict.fromkeys(TARGETS, Fidelity.NATIVE)
+    fidelity: ClassVar[Mapping[str, Fidelity]] = dict.fromkeys(TARGETS, Fidelity.NATIVE) | {VIRTUAL: Fidelity.EMULATED}
 
     hold_s: float
 
@@ -43,24 +43,20 @@ class PauseLoad:
         return self.hold_s
 
     async def inject(self, ground: Ground, fault_id: str, targets: Sequence[str]) -> None:
-        pid = load_pid(ground.run_dir)
-        found = proc.stat(pid)
-        if found is None or found.over:
-            raise TargetError(f"the load process {pid} has ended already")
-        ground.undo.before(fault_id, ResumeProcess(pid, found.start_ticks))
-        os.kill(pid, signal.SIGSTOP)
+        load = _load(ground)
+        ground.undo.before(fault_id, load.resume_undo())
+        load.pause()
 
     async def observe(self, ground: Ground, targets: Sequence[str]) -> str:
-        pid = load_pid(ground.run_dir)
+        load = _load(ground)
 
         async def look() -> str | None:
-            found = proc.stat(pid)
-            return f"process {pid} is stopped (state T)" if found is not None and found.stopped else None
+            return load.paused()
 
         try:
             return await until(look, ground.patience.slack_s, ground.patience.poll_s)
         except TookTooLong as error:
-            raise NotObserved(f"process {pid} was sent SIGSTOP, but did not stop {error}") from error
+            raise NotObserved(f"the load was told to stop, but did not {error}") from error
 
     async def outlast(self, ground: Ground, fault_id: str, targets: Sequence[str]) -> str:
         detail = "nothing was left to resume"
@@ -69,16 +65,45 @@ class PauseLoad:
         finally:
             # Also when the hold is interrupted: a stopped process could not hear that the run is over.
             for entry in ground.undo.replay().pending:
-                if entry.fault_id == fault_id and isinstance(entry.undo, ResumeProcess):
-                    detail = _resume(entry.undo)
+                if entry.fault_id == fault_id and entry.undo is not None:
+                    detail = _load(ground).resume(entry.undo)
                     ground.undo.undone(entry.seq, detail)
         return detail
 
     @staticmethod
     async def heal(ground: Ground, undo: Undo) -> str:
+        return _load(ground).resume(undo)
+
+
+class ProcessLoad:
+    """The load as a process of its own, stopped and resumed by signals."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self._run_dir = run_dir
+
+    def resume_undo(self) -> Undo:
+        pid = load_pid(self._run_dir)
+        found = proc.stat(pid)
+        if found is None or found.over:
+            raise TargetError(f"the load process {pid} has ended already")
+        return ResumeProcess(pid, found.start_ticks)
+
+    def pause(self) -> None:
+        os.kill(load_pid(self._run_dir), signal.SIGSTOP)
+
+    def paused(self) -> str | None:
+        pid = load_pid(self._run_dir)
+        found = proc.stat(pid)
+        return f"process {pid} is stopped (state T)" if found is not None and found.stopped else None
+
+    def resume(self, undo: Undo) -> str:
         if not isinstance(undo, ResumeProcess):
-            raise InternalError(f"pause_load cannot undo {undo.kind}")
+            raise InternalError(f"pause_load cannot undo {undo.kind} of a process")
         return _resume(undo)
+
+
+def _load(ground: Ground) -> LoadControl:
+    return ground.load or ProcessLoad(ground.run_dir)
 
 
 def load_pid(run_dir: Path) -> int:

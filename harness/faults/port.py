@@ -39,6 +39,27 @@ TARGETS = ("embedded", "controlplane", "node", "kind", "kubeconfig")
 """Every target there is, for faults whose fidelity is the same on all."""
 
 
+EMBEDDED, VIRTUAL = "embedded", "embedded-virtual"
+
+
+class LoadControl(Protocol):
+    """The load generator, as the fault sees it that stops it."""
+
+    def resume_undo(self) -> Undo:
+        """What resumes it, to be journaled before it is stopped. Raises ``TargetError`` when it has ended."""
+        ...
+
+    def pause(self) -> None: ...
+
+    def paused(self) -> str | None:
+        """What shows that it stands still, None while it runs."""
+        ...
+
+    def resume(self, undo: Undo) -> str:
+        """Says what it found; there being nothing to resume is no error."""
+        ...
+
+
 class Clock(Protocol):
     """History time and the time scale; ``harness.clock.RunClock`` is one."""
 
@@ -67,6 +88,10 @@ class Ground:
     undo: UndoJournal
     run_dir: Path
     cloud: CloudControl | None = None
+    load: LoadControl | None = None
+    """How the load generator is stopped and resumed; None: it is a process of this run, known by its folder."""
+    label: str | None = None
+    """Names the run on what it creates; None: the folder's name and a hash of its path."""
     patience: Patience = field(default_factory=Patience)
 
     def within_s(self, scenario_s: float) -> float:
@@ -112,4 +137,8 @@ class Fault(Protocol):
 
 
 def fidelity_on(fault: type[Fault], target: str) -> Fidelity:
-    return fault.fidelity.get(target, Fidelity.UNSUPPORTED)
+    """What a fault is on embedded it is in virtual time, too, unless it says otherwise."""
+    known = fault.fidelity.get(target)
+    if known is None and target == VIRTUAL:
+        known = fault.fidelity.get(EMBEDDED)
+    return known or Fidelity.UNSUPPORTED

@@ -6,7 +6,7 @@ from harness.faults.apply_objects import ApplyObjects
 from harness.faults.pause_load import PauseLoad
 from harness.faults.port import Fault
 from harness.faults.spot_interruption import SpotInterruption
-from harness.faults.undo import CancelInterruption, DeleteObjects, ResumeProcess
+from harness.faults.undo import CancelInterruption, DeleteObjects, ResumeLoad, ResumeProcess
 
 FAULTS: dict[str, type[Fault]] = {
     "spot_interruption": SpotInterruption,
@@ -18,5 +18,6 @@ UNDONE_BY: dict[str, type[Fault]] = {
     CancelInterruption.kind: SpotInterruption,
     DeleteObjects.kind: ApplyObjects,
     ResumeProcess.kind: PauseLoad,
+    ResumeLoad.kind: PauseLoad,
 }
 """Which fault heals a journaled change, by the kind of its undo."""

@@ -59,7 +59,14 @@ class ResumeProcess:
     start_ticks: int
 
 
-Undo = CancelInterruption | DeleteObjects | ResumeProcess
+@dataclass(frozen=True, slots=True)
+class ResumeLoad:
+    """Lets a load generator within this process send again; it cannot outlive the process that reads this."""
+
+    kind: ClassVar[str] = "resume_load"
+
+
+Undo = CancelInterruption | DeleteObjects | ResumeProcess | ResumeLoad
 
 
 def undo_to_json(undo: Undo) -> dict[str, Any]:
@@ -77,6 +84,8 @@ def undo_from_json(raw: Mapping[str, Any]) -> Undo:
                 return DeleteObjects(values["run_label"], tuple(ObjectRef(**ref) for ref in values["objects"]))
             case ResumeProcess.kind:
                 return ResumeProcess(**values)
+            case ResumeLoad.kind:
+                return ResumeLoad(**values)
     except (TypeError, KeyError) as error:
         raise ValueError(f"undo of kind {raw.get('kind')!r}: {error}") from error
     raise ValueError(f"unknown kind of undo {raw.get('kind')!r}")

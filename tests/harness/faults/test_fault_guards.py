@@ -7,7 +7,7 @@ import pytest
 from harness.errors import GuardRefused
 from harness.faults.guards import OPT_IN_LABEL, check_guards, check_targets
 from harness.faults.pick import FleetNode
-from harness.faults.port import TARGETS, Fidelity
+from harness.faults.port import TARGETS, VIRTUAL, Fidelity
 from harness.faults.registry import FAULTS
 from harness.spec.actions import ACTIONS
 
@@ -28,7 +28,7 @@ def test_every_action_that_is_a_fault_is_in_the_registry_and_agrees_with_it() ->
     assert set(FAULTS) == {name for name, kind in ACTIONS.items() if kind.is_fault}
     for name, fault in FAULTS.items():
         assert fault.name == name and fault.disruptive == ACTIONS[name].disruptive
-        assert set(fault.fidelity) <= set(TARGETS) and (fault.__doc__ or "").startswith("Blast radius: ")
+        assert set(fault.fidelity) <= {*TARGETS, VIRTUAL} and (fault.__doc__ or "").startswith("Blast radius: ")
     assert len({fault.colour for fault in FAULTS.values()}) == len(FAULTS)
 
 
