@@ -69,14 +69,29 @@ def run(
     scale: ScaleOpt = 1.0,
     loop: LoopOpt = False,
     plain: Annotated[bool, typer.Option("--plain", help="One line per change, also on a terminal.")] = False,
+    virtual: Annotated[
+        bool, typer.Option("--virtual", help="In virtual time: seconds instead of minutes, the same bytes per seed.")
+    ] = False,
+    time_scale: Annotated[
+        float | None, typer.Option(help="With --virtual: instead of the experiment's own; 1 is real durations.")
+    ] = None,
 ) -> ExitCode:
     """Run an experiment to a verdict and a report."""
     from harness.run.preparing import prepare
-    from harness.run.running import run_experiment
+    from harness.run.running import run_experiment, run_virtually
 
-    cut = _cut(trace, trace_start, trace_duration, speed, scale, loop)
-    prepared = prepare(experiment, seed=seed, target=target, cut=cut)
-    return run_experiment(prepared, reports=reports, plain=plain, args=sys.argv)
+    if time_scale is not None and not virtual:
+        raise BadInput("--time-scale needs --virtual", hint="write time_scale into the experiment")
+    prepared = prepare(
+        experiment,
+        seed=seed,
+        target=target,
+        cut=_cut(trace, trace_start, trace_duration, speed, scale, loop),
+        virtual=virtual,
+        time_scale=time_scale,
+    )
+    begin = run_virtually if virtual else run_experiment
+    return begin(prepared, reports=reports, plain=plain, args=sys.argv)
 
 
 @app.command()

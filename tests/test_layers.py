@@ -15,6 +15,13 @@ CLOCKS_AND_NETWORK = {
     "urllib.request", "requests", "threading", "harness.run", "harness.targets", "harness.kube.http", "fakes",
 }  # fmt: skip
 
+VIRTUAL = "harness/run/virtual/"
+REAL_WORLD = {
+    "time", "socket", "threading", "subprocess", "httpx", "aiohttp", "kubernetes", "locust", "gevent", "chaoslib",
+    "harness.kube.http", "harness.run.load.client", "harness.run.load.openloop", "harness.run.children",
+    "harness.run.chaos", "harness.run.supervisor",
+}  # fmt: skip
+
 
 def modules(folder: str) -> list[Path]:
     return sorted((ROOT / folder).rglob("*.py"))
@@ -59,8 +66,24 @@ def test_fakes_import_nothing_of_the_harness_but_the_kube_port() -> None:
     assert bad == set()
 
 
-def test_the_harness_knows_the_fakes_only_as_a_target() -> None:
-    assert importers_of("fakes", "harness") <= {"harness/targets/embedded.py", "harness/targets/standing.py"}
+def test_the_harness_knows_the_fakes_only_as_a_target_or_in_virtual_time() -> None:
+    found = {f for f in importers_of("fakes", "harness") if not f.startswith(VIRTUAL)}
+    assert found <= {"harness/targets/embedded.py", "harness/targets/standing.py"}
+
+
+def test_virtual_time_is_reached_by_its_command_only() -> None:
+    found = {f for f in importers_of("harness.run.virtual", "harness") if not f.startswith(VIRTUAL)}
+    assert found == {"harness/run/running.py"}
+
+
+def test_nothing_real_takes_part_in_virtual_time() -> None:
+    bad = {
+        f"{file.relative_to(ROOT)} imports {name}"
+        for file in modules(VIRTUAL)
+        for name in imports(file)
+        if any(under(name, banned) for banned in REAL_WORLD)
+    }
+    assert bad == set()
 
 
 def test_locust_and_gevent_stay_with_the_load() -> None:

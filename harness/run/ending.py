@@ -13,7 +13,7 @@ from harness.run.provenance import commit, versions
 from harness.run.rundir import RunDir
 from harness.spec.experiment import Experiment
 from harness.spec.loadprofile import LoadProfile
-from harness.targets.base import Target
+from harness.targets.base import Described
 
 
 def write_ending(
@@ -23,7 +23,7 @@ def write_ending(
     experiment: Experiment,
     profile: LoadProfile,
     plan: Plan,
-    target: Target,
+    target: Described,
     run_dir: RunDir,
     spec_path: str,
     command: str,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import BadInput, Where
 from harness.faults.guards import check_guards
+from harness.faults.port import VIRTUAL
 from harness.plan.plan import Plan, plan_experiment, plan_profile
 from harness.plan.trace import TraceCut
 from harness.spec.document import read_document
@@ -16,6 +17,7 @@ from harness.targets.embedded import planned_fleet, world_config
 from harness.targets.manifests import read_manifests
 
 TARGETS = ("embedded",)
+TIME_SCALE_MAX = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +42,36 @@ def plan_file(path: Path, *, seed: int, cut: TraceCut | None, time_scale: float 
     return prepare(path, seed=seed, target="embedded", cut=cut).plan
 
 
-def prepare(path: Path, *, seed: int, target: str, cut: TraceCut | None) -> Prepared:
-    """Reads and checks the experiment with all files it names, and plans it. BadInput for any mistake."""
+def prepare(
+    path: Path,
+    *,
+    seed: int,
+    target: str,
+    cut: TraceCut | None,
+    virtual: bool = False,
+    time_scale: float | None = None,
+) -> Prepared:
+    """Reads and checks the experiment with all files it names, and plans it. BadInput for any mistake.
+
+    ``time_scale`` instead of the experiment's own is for virtual time, where waiting costs nothing.
+    """
     if target not in TARGETS:
         raise BadInput(
             f"there is no target {target!r}", where=Where("--target"), hint=f"there is: {', '.join(TARGETS)}"
         )
     experiment = load_experiment(path)
+    if time_scale is not None:
+        experiment = _rescaled(experiment, time_scale)
+    if virtual:
+        target = VIRTUAL
     profile = load_profile(experiment.load_file)
     check_guards(experiment.actions, target)
     read_manifests([*experiment.manifest_files, *experiment.action_manifests.values()])
     fleet = planned_fleet(world_config(experiment, seed))
     return Prepared(experiment, profile, plan_experiment(experiment, profile, seed, fleet, cut), target)
+
+
+def _rescaled(experiment: Experiment, time_scale: float) -> Experiment:
+    if not 0 < time_scale <= TIME_SCALE_MAX:
+        raise BadInput(f"--time-scale is {time_scale:g}, but must be above 0 and at most {TIME_SCALE_MAX:g}")
+    return replace(experiment, settings=replace(experiment.settings, time_scale=time_scale))

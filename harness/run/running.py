@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import process_time
 
 import typer
 
@@ -24,18 +25,59 @@ from harness.verdict import Verdict
 
 def run_experiment(prepared: Prepared, *, reports: Path, plain: bool, args: Sequence[str]) -> ExitCode:
     experiment, plan = prepared.experiment, prepared.plan
-    run_dir = create(reports, experiment.path)
-    spec_path = keep_spec(run_dir, experiment.path, experiment.files)
-    run_dir.plan.write_text(plan.to_json())
-    plan.schedule.write(run_dir.schedule)
-    command = repeat_command(args, plan.seed)
-    typer.echo(f"{experiment.title}\nseed {plan.seed}, time_scale {plan.time_scale:g}, folder {run_dir.path}")
+    run_dir, spec_path, command = _begin(prepared, reports, args)
     target = EmbeddedTarget(experiment, plan.seed, run_dir.path, run_dir.log("world"), run_dir.ledger)
     with make_view(plain) as view:
         supervisor = Supervisor(
             experiment, prepared.profile, plan, target, run_dir, view, command=command, spec_path=spec_path
         )
         progress, verdict = asyncio.run(_supervise_and_judge(supervisor, run_dir, view))
+    return _tell_end(progress, verdict, run_dir, command)
+
+
+def run_virtually(prepared: Prepared, *, reports: Path, plain: bool, args: Sequence[str]) -> ExitCode:
+    """The same in virtual time, in this process."""
+    # Only here, because it brings the whole embedded world along.
+    from harness.run.virtual.loop import VirtualLoop
+    from harness.run.virtual.run import VirtualRun
+    from harness.run.virtual.script import read_script
+
+    script = read_script(prepared.experiment)
+    run_dir, spec_path, command = _begin(prepared, reports, args)
+    with make_view(plain) as view, asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        started_s = process_time()
+
+        async def supervise() -> tuple[VirtualRun, Progress]:
+            run = VirtualRun(prepared, script, run_dir, view, command, spec_path)
+            stop_on_signals(run)
+            return run, await run.run()
+
+        run, progress = runner.run(supervise())
+        cpu_s = process_time() - started_s
+        view.say("judging what was recorded")
+        verdict = _judge_and_report(run_dir)
+        if run.stop_asked and progress.ended == "completed":
+            verdict = _interrupted_while_judging(progress, run.stop_reason, run_dir)
+    scenario_s = run.simulated_s * prepared.plan.time_scale
+    typer.echo(
+        f"virtual time: {scenario_s:.0f} scenario seconds, {run.simulated_s:.0f} on the clock, in {cpu_s:.1f} s of CPU "
+        f"({run.simulated_s / cpu_s:.0f} clock seconds per CPU second)"
+    )
+    return _tell_end(progress, verdict, run_dir, command)
+
+
+def _begin(prepared: Prepared, reports: Path, args: Sequence[str]) -> tuple[RunDir, str, str]:
+    """The run's folder with spec and plan in it; where in it the experiment lies; and how to repeat the run."""
+    experiment, plan = prepared.experiment, prepared.plan
+    run_dir = create(reports, experiment.path)
+    spec_path = keep_spec(run_dir, experiment.path, experiment.files)
+    run_dir.plan.write_text(plan.to_json())
+    plan.schedule.write(run_dir.schedule)
+    typer.echo(f"{experiment.title}\nseed {plan.seed}, time_scale {plan.time_scale:g}, folder {run_dir.path}")
+    return run_dir, spec_path, repeat_command(args, plan.seed)
+
+
+def _tell_end(progress: Progress, verdict: Verdict, run_dir: RunDir, command: str) -> ExitCode:
     print_verdict(verdict)
     if progress.ended != "completed":
         typer.echo(f"the run ended early ({progress.ended}): {progress.ended_detail}")
@@ -51,12 +93,16 @@ async def _supervise_and_judge(supervisor: Supervisor, run_dir: RunDir, view: Vi
     view.say("judging what was recorded")
     verdict = await asyncio.to_thread(_judge_and_report, run_dir)
     if supervisor.stop_asked and progress.ended == "completed":
-        # Asked to stop while we judged: the promise is that an interrupted run is never a pass.
-        progress.ended, progress.ended_detail = "interrupted", supervisor.stop_reason
-        info = replace(RunInfo.read(run_dir.history), ended="interrupted", ended_detail=progress.ended_detail)
-        info.write(run_dir.history)
-        verdict = await asyncio.to_thread(_judge_and_report, run_dir)
+        verdict = await asyncio.to_thread(_interrupted_while_judging, progress, supervisor.stop_reason, run_dir)
     return progress, verdict
+
+
+def _interrupted_while_judging(progress: Progress, reason: str, run_dir: RunDir) -> Verdict:
+    """The promise is that an interrupted run is never a pass."""
+    progress.ended, progress.ended_detail = "interrupted", reason
+    info = replace(RunInfo.read(run_dir.history), ended="interrupted", ended_detail=reason)
+    info.write(run_dir.history)
+    return _judge_and_report(run_dir)
 
 
 def _judge_and_report(run_dir: RunDir) -> Verdict:

@@ -16,7 +16,7 @@ from collections.abc import Awaitable
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from harness.clock import NS_PER_S, START_NS_ENV, RunClock, monotonic_ns
 from harness.errors import HarnessError
@@ -371,14 +371,18 @@ def _last_lines(target: Target) -> list[str]:
         return []
 
 
-def stop_on_signals(supervisor: Supervisor) -> None:
+class Stoppable(Protocol):
+    def ask_to_stop(self, number: signal.Signals) -> None: ...
+
+
+def stop_on_signals(run: Stoppable) -> None:
     """SIGINT, SIGTERM and SIGHUP ask the run to stop; as often as they come, they ask the same. Lasts until the
     process ends: the loop's own handlers would leave a moment, when they are removed, in which a signal kills."""
     loop = asyncio.get_running_loop()
 
     def ask(number: int, frame: FrameType | None) -> None:
         if not loop.is_closed():
-            loop.call_soon_threadsafe(supervisor.ask_to_stop, signal.Signals(number))
+            loop.call_soon_threadsafe(run.ask_to_stop, signal.Signals(number))
 
     for stop in stop_signals():
         signal.signal(stop, ask)

@@ -44,15 +44,20 @@ class Connection:
             ) from error
 
 
-class Target(Protocol):
+class Described(Protocol):
+    """What every report says of a target."""
+
+    name: str
+    real: tuple[str, ...]
+    """What of this target is the real thing, and what is emulated."""
+    emulated: tuple[str, ...]
+
+
+class Target(Described, Protocol):
     """``up`` is called once. ``died`` says why the cluster is no longer there, None while it is; ``log`` is where its
     own words are kept."""
 
-    name: str
     log: Path
-    real: tuple[str, ...]
-    """What of this target is the real thing, and what is emulated: printed in every report."""
-    emulated: tuple[str, ...]
 
     async def up(self) -> Connection: ...
 

@@ -1,0 +1,75 @@
+"""The embedded world in this process, as a run needs it: its API, its cloud, its gateway, its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from fakes.config import WorldConfig
+from fakes.gateway.local import LocalEntry
+from fakes.kube.local import LocalKube
+from fakes.metrics.custom_metrics import CustomMetrics
+from fakes.vllm.local_door import Switchboard
+from fakes.world import World
+from harness.faults.port import VIRTUAL
+from harness.kube.port import Json, api_error
+from harness.run.virtual.cloud import LocalCloudControl
+from harness.targets.embedded import EmbeddedTarget
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+"""The wall time at which every virtual world begins: a run of today and one of next year write the same stamps."""
+_METRICS = "/apis/custom.metrics.k8s.io/v1beta2/"
+
+
+class VirtualTarget:
+    """What the report says of it."""
+
+    name = VIRTUAL
+    real: tuple[str, ...] = ("plan, faults, recorder, history, checks and report of the harness",)
+    emulated: tuple[str, ...] = (
+        "time (the event loop leaps from timer to timer; no real moment was measured)",
+        "the network (calls within one process: no sockets, no latency, no loss)",
+        "the load generator (planned arrivals go straight into the gateway, no Locust)",
+        "the course of the experiment (no Chaos Toolkit)", "the Kubernetes API (in process, no HTTP, no client)",
+        *EmbeddedTarget.emulated,
+    )  # fmt: skip
+
+
+class Cluster:
+    def __init__(self, config: WorldConfig) -> None:
+        switchboard = Switchboard()
+        self.world = World(config, EPOCH, switchboard)
+        self.entry = LocalEntry(self.world.gateway, switchboard)
+        self.cloud = LocalCloudControl(self.world.cloud)
+
+    def kube(self, field_manager: str = "gpu-harness") -> LocalKube:
+        return self.world.kube(field_manager)
+
+    def metrics_api(self) -> MetricsApi:
+        return MetricsApi(self.world.metrics)
+
+
+class MetricsApi:
+    """A GET of the custom metrics, as the recorder asks for them."""
+
+    def __init__(self, metrics: CustomMetrics) -> None:
+        self._metrics = metrics.v1beta2
+
+    async def raw(self, path: str, query: Mapping[str, str] | None = None) -> Json:
+        status, body = await self._metrics.handle(path.removeprefix(_METRICS), query or {})
+        if status != 200:
+            raise api_error(status, body)
+        return body
+
+
+class GatewayText:
+    """The gateway's own metrics, as the recorder scrapes them."""
+
+    def __init__(self, entry: LocalEntry) -> None:
+        self._entry = entry
+
+    async def text(self) -> str:
+        return self._entry.metrics_text()
+
+    async def close(self) -> None:
+        return None
