@@ -60,18 +60,22 @@ def prepare(
             f"there is no target {target!r}", where=Where("--target"), hint=f"there is: {', '.join(TARGETS)}"
         )
     experiment = load_experiment(path)
+    profile = load_profile(experiment.load_file)
     if time_scale is not None:
-        experiment = _rescaled(experiment, time_scale)
+        experiment, profile = _rescaled(experiment, profile, time_scale)
     if virtual:
         target = VIRTUAL
-    profile = load_profile(experiment.load_file)
     check_guards(experiment.actions, target)
     read_manifests([*experiment.manifest_files, *experiment.action_manifests.values()])
     fleet = planned_fleet(world_config(experiment, seed))
     return Prepared(experiment, profile, plan_experiment(experiment, profile, seed, fleet, cut), target)
 
 
-def _rescaled(experiment: Experiment, time_scale: float) -> Experiment:
+def _rescaled(experiment: Experiment, profile: LoadProfile, time_scale: float) -> tuple[Experiment, LoadProfile]:
+    """Tokens are never scaled, so the longest stream keeps its clock seconds and is fewer or more scenario seconds."""
     if not 0 < time_scale <= TIME_SCALE_MAX:
         raise BadInput(f"--time-scale is {time_scale:g}, but must be above 0 and at most {TIME_SCALE_MAX:g}")
-    return replace(experiment, settings=replace(experiment.settings, time_scale=time_scale))
+    longest_stream_s = profile.longest_stream_s * time_scale / experiment.settings.time_scale
+    spec = profile.spec.model_copy(update={"longest_stream_s": longest_stream_s})
+    settings = replace(experiment.settings, time_scale=time_scale)
+    return replace(experiment, settings=settings), replace(profile, spec=spec)

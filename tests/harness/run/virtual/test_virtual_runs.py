@@ -1,0 +1,139 @@
+"""Whole runs in virtual time: the verdicts of the real runs, every planted bug caught, and an end that always heals."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+
+import pytest
+from virtual_runs import DEMO, ROOT, SHORT, Ran, run_virtually, variant
+
+from fakes.config import PlantedBug
+from harness.errors import BadInput
+from harness.faults.undo import UNDO_FILE, replay
+from harness.run.preparing import prepare
+from harness.run.virtual.run import VirtualRun
+from harness.run.virtual.script import read_script
+
+NEGATIVE = ROOT / "experiments" / "negative"
+
+
+def expect_accounted(ran: Ran) -> None:
+    requests = ran.history.requests
+    assert len(requests) == ran.history.run.planned
+    assert requests["outcome"].notna().all()
+
+
+def test_the_demo_passes_and_says_that_it_was_virtual(tmp_path: Path) -> None:
+    ran = run_virtually(DEMO, tmp_path)
+    assert ran.verdict.status.value == "pass", ran.verdict.sentence
+    assert ran.finding("pdb").numbers["refused"] >= 1  # type: ignore[operator]  # a count
+    for check in ("slo", "scale_up", "graceful_drain", "pdb", "gang"):
+        assert ran.finding(check).exercised >= 1
+    run = ran.history.run
+    assert run.target == "embedded-virtual"
+    assert any(part.startswith("time (") for part in run.emulated) and any("no Locust" in p for p in run.emulated)
+    assert not any("Locust" in part or "HTTP" in part for part in run.real)
+    assert run.fidelity == {"apply_objects": "native", "spot_interruption": "emulated"}
+    assert (run.undo_planned, run.undo_left) == (2, ())
+    expect_accounted(ran)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "status", "check"),
+    [
+        ("server-aborts-on-sigterm", "fail", "graceful_drain"),
+        ("fault-hits-nothing", "unknown", "graceful_drain"),
+        ("load-not-offered", "unknown", "load_offered"),
+    ],
+)
+def test_a_negative_experiment_ends_as_its_real_run_does(
+    experiment: str, status: str, check: str, tmp_path: Path
+) -> None:
+    ran = run_virtually(NEGATIVE / f"{experiment}.yaml", tmp_path)
+    assert (ran.verdict.status.value, ran.status(check)) == (status, status), ran.verdict.sentence
+    expect_accounted(ran)
+
+
+CAUGHT_BY = {
+    PlantedBug.SERVER_ABORTS_ON_SIGTERM: ("graceful_drain", "fail"),
+    PlantedBug.DRAIN_IGNORES_PDB: ("pdb", "fail"),
+    PlantedBug.GANG_BOUND_ONE_BY_ONE: ("gang", "fail"),
+    PlantedBug.READY_BEFORE_SERVING: ("slo", "fail"),
+    PlantedBug.GATEWAY_ROUTES_TO_TERMINATING: ("graceful_drain", "fail"),
+    PlantedBug.HPA_BLIND: ("scale_up", "unknown"),
+}
+
+
+def test_every_planted_bug_has_its_check() -> None:
+    assert set(CAUGHT_BY) == set(PlantedBug)
+
+
+@pytest.mark.parametrize("bug", [b for b in PlantedBug if b is not PlantedBug.SERVER_ABORTS_ON_SIGTERM])
+def test_a_planted_bug_is_caught_by_the_check_that_should_see_it(bug: PlantedBug, tmp_path: Path) -> None:
+    """The one left out has an experiment of its own, above."""
+    experiment = variant(DEMO, tmp_path, world=f"preset: quick => preset: quick\n      planted_bugs: [{bug}]")
+    ran = run_virtually(experiment, tmp_path)
+    check, status = CAUGHT_BY[bug]
+    assert (ran.status(check), ran.verdict.status.value) == (status, status), ran.verdict.sentence
+
+
+def test_a_workload_that_is_not_steady_gets_no_fault(tmp_path: Path) -> None:
+    ran = run_virtually(variant(DEMO, tmp_path, probe="ready_min: 4 => ready_min: 5"), tmp_path)
+    assert (ran.progress.ended, ran.verdict.status.value) == ("aborted", "unknown")
+    assert ran.status("steady_before") == "unknown"
+    assert [mark.value for mark in ran.history.marks if mark.name == "steady_state_before"] == ["not_met"]
+    assert ran.history.faults == ()
+
+
+def test_an_interrupted_run_heals_and_stays_unknown(tmp_path: Path) -> None:
+    def interrupt(run: VirtualRun) -> None:
+        asyncio.get_running_loop().call_later(9.0, run.ask_to_stop, signal.SIGINT)
+
+    ran = run_virtually(SHORT, tmp_path, meanwhile=interrupt)
+    assert (ran.progress.ended, ran.progress.ended_detail) == ("interrupted", "interrupted by SIGINT")
+    assert ran.verdict.status.value == "unknown"
+    entries = replay(ran.run_dir.path / UNDO_FILE).entries
+    assert [entry.fault_id for entry in entries] == ["apply_objects-1", "spot_interruption-1"]
+    assert all(entry.done for entry in entries) and ran.progress.undo_left == ()
+    expect_accounted(ran)
+
+
+def test_a_time_scale_of_one_takes_real_durations(tmp_path: Path) -> None:
+    ran = run_virtually(SHORT, tmp_path, time_scale=1)
+    assert ran.verdict.status.value == "pass", ran.verdict.sentence
+    assert ran.history.run.time_scale == 1
+    assert ran.simulated_s > 240
+
+
+@pytest.mark.parametrize("time_scale", [0.0, -1.0, 5000.0])
+def test_a_time_scale_out_of_range_is_bad_input(time_scale: float) -> None:
+    with pytest.raises(BadInput, match="--time-scale"):
+        prepare(SHORT, seed=1, target="embedded", cut=None, virtual=True, time_scale=time_scale)
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        pytest.param(
+            "rollbacks:\n => rollbacks:\n  - {type: action, name: shell, provider: {type: process, path: 'true'}}\n",
+            "'shell' needs Chaos Toolkit itself",
+            id="rollback",
+        ),
+        pytest.param(
+            "tolerance: true => tolerance: {type: regex, pattern: x}", "tolerance of type regex", id="tolerance"
+        ),
+        pytest.param(
+            "method:\n => method:\n  - {type: probe, name: web, provider: {type: http, url: 'http://localhost'}}\n",
+            "'web' needs Chaos Toolkit itself",
+            id="method",
+        ),
+    ],
+)
+def test_what_only_chaos_toolkit_can_do_is_refused_before_the_run(edit: str, said: str, tmp_path: Path) -> None:
+    experiment = variant(DEMO, tmp_path, edit=edit)
+    prepared = prepare(experiment, seed=1, target="embedded", cut=None, virtual=True)
+    with pytest.raises(BadInput, match=said) as refused:
+        read_script(prepared.experiment)
+    assert "without --virtual" in str(refused.value)
