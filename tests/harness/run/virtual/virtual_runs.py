@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.history.reader import History
-from harness.run.judging import judge_run
+from harness.run.judging import judge_run, write_verdict
 from harness.run.preparing import prepare
 from harness.run.progress import Progress
 from harness.run.rundir import RunDir, create, keep_spec
@@ -66,7 +66,9 @@ def run_virtually(
 
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         virtual, progress = runner.run(run())
-    return Ran(run_dir, progress, judge_run(run_dir), virtual.simulated_s)
+    verdict = judge_run(run_dir)
+    write_verdict(run_dir, verdict)
+    return Ran(run_dir, progress, verdict, virtual.simulated_s)
 
 
 def variant(experiment: Path, folder: Path, **edits: str) -> Path:
