@@ -67,6 +67,8 @@ class Family:
         self.kind = kind
         self.help = help
         self.series = series
+        self._count, self._sum = f"{name}_count", f"{name}_sum"
+        self._created = f"{name if isinstance(series, Histogram) else name.removesuffix('_total')}_created"
 
     def lines(self, created_s: float | None) -> Iterator[str]:
         yield f"# HELP {self.name} {self.help}"
@@ -74,17 +76,28 @@ class Family:
         if isinstance(self.series, Histogram):
             yield from self.series.lines(self.name)
             labels = [self.series.labels]
-            created = self.name + "_created"
         else:
             for s in self.series:
                 yield f"{self.name}{s.labels} {number(s.value)}"
             labels = [s.labels for s in self.series]
-            created = self.name.removesuffix("_total") + "_created"
         if self.kind != "gauge" and created_s is not None:
-            yield f"# HELP {created} {self.help}"
-            yield f"# TYPE {created} gauge"
+            yield f"# HELP {self._created} {self.help}"
+            yield f"# TYPE {self._created} gauge"
             for text in labels:
-                yield f"{created}{text} {number(created_s)}"
+                yield f"{self._created}{text} {number(created_s)}"
+
+    def sums(self, created_s: float | None) -> Iterator[tuple[str, float]]:
+        """Each metric's sum over its series, as a reader of the text would add them up; buckets are left out."""
+        if isinstance(self.series, Histogram):
+            yield self._count, self.series.count
+            yield self._sum, self.series.sum
+            count = 1
+        else:
+            count = len(self.series)
+            if count:
+                yield self.name, self.series[0].value if count == 1 else sum(s.value for s in self.series)
+        if self.kind != "gauge" and created_s is not None and count:
+            yield self._created, created_s * count
 
 
 def exposition(families: Iterable[Family], created_s: float | None = None) -> str:

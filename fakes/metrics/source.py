@@ -1,4 +1,4 @@
-"""Where a scrape's text comes from: a pod's HTTP port, or a model server in the same process."""
+"""Where a scrape's numbers come from: a pod's HTTP port, or a model server in the same process."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Protocol, Self
 
 import aiohttp
 
+from fakes.metrics.parse import BadExposition, parse
 from fakes.timing import Timing
 from fakes.vllm.local_door import Switchboard
 
@@ -15,12 +16,12 @@ SCRAPE_TIMEOUT_S = 10.0
 
 
 class ScrapeFailed(Exception):
-    """No text, for whatever reason."""
+    """No numbers, for whatever reason."""
 
 
 class MetricsSource(Protocol):
-    async def text(self, address: Address) -> str:
-        """Raises ``ScrapeFailed``."""
+    async def sums(self, address: Address) -> dict[str, float]:
+        """The sum over the series of each metric, without buckets. Raises ``ScrapeFailed``."""
         ...
 
     async def __aenter__(self) -> Self: ...
@@ -45,7 +46,17 @@ class HttpSource:
         assert self._session is not None
         await self._session.close()
 
-    async def text(self, address: Address) -> str:
+    async def sums(self, address: Address) -> dict[str, float]:
+        text = await self._text(address)
+        found: dict[str, float] = {}
+        try:
+            for sample in parse(text, buckets=False):
+                found[sample.name] = found.get(sample.name, 0.0) + sample.value
+        except BadExposition as error:
+            raise ScrapeFailed(str(error)) from error
+        return found
+
+    async def _text(self, address: Address) -> str:
         assert self._session is not None
         try:
             async with self._session.get(f"http://{address[0]}:{address[1]}/metrics") as response:
@@ -68,8 +79,8 @@ class LocalSource:
     ) -> None:
         return None
 
-    async def text(self, address: Address) -> str:
+    async def sums(self, address: Address) -> dict[str, float]:
         try:
-            return self._switchboard.connect(address).metrics_text()
+            return self._switchboard.connect(address).metric_sums()
         except ConnectionRefusedError as error:
             raise ScrapeFailed(str(error)) from error

@@ -68,8 +68,8 @@ class LocalDoor:
         for reply in list(self._completions.replies):
             reply.cut()
 
-    def metrics_text(self) -> str:
-        return self._completions.metrics.text()
+    def metric_sums(self) -> dict[str, float]:
+        return self._completions.metrics.sums()
 
     async def chat(self, body: bytes, request_id: str, client: StreamClient, head: Callable[[int], None]) -> None:
         """Returns when the answer has ended; ``head`` is told its status first. Raises ``ConnectionResetError`` when

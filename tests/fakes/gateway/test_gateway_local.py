@@ -16,9 +16,11 @@ from replicas import NS, Fleet, endpoint, make_fleet, until
 from fakes.clock import WallClock
 from fakes.gateway.gateway import Gateway
 from fakes.gateway.local import LocalEntry
+from fakes.metrics.parse import parse
+from fakes.metrics.source import LocalSource, ScrapeFailed
 from fakes.timing import Timing
 from fakes.vllm.flags import parse_flags
-from fakes.vllm.local_door import Switchboard
+from fakes.vllm.local_door import HOST, Switchboard
 from fakes.vllm.presets import PROFILES
 from fakes.vllm.server import AbortForm, ModelServer
 
@@ -194,3 +196,18 @@ async def test_a_terminating_endpoint_gets_no_new_request() -> None:
         client = Client()
         await s.chat(client)
         assert client.status == 503
+
+
+async def test_a_scrape_within_the_process_reads_what_the_text_says() -> None:
+    async with scene() as s:
+        await s.add("llm-a")
+        await s.chat(Client())
+        door = s.switchboard.connect((HOST, 1))
+        text: dict[str, float] = {}
+        for sample in parse(door._completions.metrics.text(), buckets=False):
+            text[sample.name] = text.get(sample.name, 0.0) + sample.value
+        assert len(text) > 60 and text["vllm:generation_tokens_total"] == 20
+        assert door.metric_sums() == pytest.approx(text)
+        assert await LocalSource(s.switchboard).sums((HOST, 1)) == door.metric_sums()
+        with pytest.raises(ScrapeFailed, match="nobody listens"):
+            await LocalSource(s.switchboard).sums((HOST, 2))
