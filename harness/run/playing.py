@@ -46,24 +46,24 @@ class _NoTargets(Exception):
         self.cause = cause
 
 
-async def play(play: Play, ground: Ground, log: FaultLog, late_s: float) -> FaultResult:
+async def play(what: Play, ground: Ground, log: FaultLog, late_s: float) -> FaultResult:
     """``late_s``: how many scenario seconds behind its time it begins. What it raises is in the history as well."""
-    fault = play.fault
+    fault = what.fault
     deadline_s = ground.within_s(fault.longest_s()) + HTTP_SLACK_S
     limit = asyncio.timeout(deadline_s)
     try:
         async with limit:
-            targets = await _targets(play, ground)
+            targets = await _targets(what, ground)
             note = f"{late_s:.0f} scenario seconds late" if late_s > LATE_S else ""
-            return await run_fault(fault, play.fault_id, targets, ground, log, note)
+            return await run_fault(fault, what.fault_id, targets, ground, log, note)
     except TimeoutError as error:
         if not limit.expired():
             raise
         said = f"not over after its deadline of {deadline_s:.0f} s"
-        _failed(log, play, said)
-        raise TargetError(f"{play.fault_id}: {said}") from error
+        _failed(log, what, said)
+        raise TargetError(f"{what.fault_id}: {said}") from error
     except _NoTargets as error:
-        _failed(log, play, str(error.cause))
+        _failed(log, what, str(error.cause))
         raise error.cause from error
 
 

@@ -4,7 +4,6 @@ do it together."""
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -27,8 +26,6 @@ from harness.spec.experiment import PlannedAction
 from harness.spec.probes import PodsPending, ReplicasReady, WorkloadSteady
 from harness.targets.manifests import read_manifests
 
-log = logging.getLogger(__name__)
-
 HEAL_WITHIN_S = 20.0
 
 
@@ -48,6 +45,7 @@ class Director:
         manifests: Mapping[str, Path],
         recovery_s: float,
         say: Callable[[str], None],
+        load_finished: Callable[[], bool],
     ) -> None:
         self._script = script
         self._ground = ground
@@ -59,10 +57,11 @@ class Director:
         self._manifests = manifests
         self._recovery_s = recovery_s
         self._say = say
+        self._load_finished = load_finished
         self._load_start_ns = 0
 
     async def run(self, load_start_ns: int) -> None:
-        """Raises ``Stopped`` when the steady state was not met before the method."""
+        """Raises ``Stopped`` when the steady state was not met before the method; after it, too, while load goes on."""
         self._load_start_ns = load_start_ns
         if self._script.hypothesis and not await self._steady("steady_state_before"):
             await self.heal()
@@ -70,10 +69,12 @@ class Director:
         await self._method()
         recovered_s = self._clock.scenario_s(self._clock.now_ns() - load_start_ns) + self._recovery_s
         await self._wait_for_scenario_s(recovered_s)
-        if self._script.hypothesis and self._script.after_method:
-            await self._steady("steady_state_after")
+        again = bool(self._script.hypothesis) and self._script.after_method
+        met = await self._steady("steady_state_after") if again else True
         if self._script.heals:
             await self.heal()
+        if not met and not self._load_finished():
+            raise Stopped("aborted", "the steady state was not met after the method, and the load had not ended")
 
     async def heal(self) -> HealReport:
         async with asyncio.timeout(HEAL_WITHIN_S):

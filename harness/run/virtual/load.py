@@ -139,7 +139,8 @@ class VirtualLoad:
                 if wait_ns <= 0:
                     exchange.finish(ending, self._clock.now_ns(), f"waited {limit_s:g} s")
                     return
-                await asyncio.wait([call], timeout=wait_ns / NS_PER_S)
+                # Never for longer than the shortest limit: with the first token the next limit may come nearer.
+                await asyncio.wait([call], timeout=min(wait_ns / NS_PER_S, self._limits.stall_timeout_s))
             self._finish(exchange, call)
         finally:
             call.cancel()

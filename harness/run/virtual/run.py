@@ -190,6 +190,7 @@ class VirtualRun:
             manifests=self._prepared.experiment.action_manifests,
             recovery_s=self._settings.phases.recovery_s,
             say=self._view.say,
+            load_finished=lambda: load.finished,
         )
 
     async def _unless_ended(self, world: asyncio.Task[None], work: Awaitable[T]) -> T:

@@ -79,6 +79,26 @@ def test_a_planted_bug_is_caught_by_the_check_that_should_see_it(bug: PlantedBug
     assert (ran.verdict.status.value, ran.status(check)) == (status, status), ran.verdict.sentence
 
 
+def test_a_stream_that_falls_silent_ends_by_the_clients_patience(tmp_path: Path) -> None:
+    """Three of five servers that abort leave their clients hanging, until the grace ends or the client leaves."""
+    profile = tmp_path / "impatient.yaml"
+    text = (ROOT / "loadprofiles" / "chat-bursts.yaml").read_text()
+    assert "stall_timeout_s: 5" in text
+    profile.write_text(text.replace("stall_timeout_s: 5", "stall_timeout_s: 1"))
+    experiment = variant(
+        DEMO,
+        tmp_path,
+        world="preset: quick => preset: quick\n      planted_bugs: [server_aborts_on_sigterm]",
+        load=f"load: ../loadprofiles/chat-bursts.yaml => load: {profile}",
+    )
+    ran = run_virtually(experiment, tmp_path)
+    stalled = ran.history.requests.query("outcome == 'stalled'")
+    assert len(stalled) >= 1 and ran.status("graceful_drain") == "fail"
+    waited_ns = stalled["end_ns"] - stalled["last_token_ns"]
+    assert (waited_ns == 1_000_000_000).all()
+    assert stalled["pod"].notna().all()
+
+
 def test_a_workload_that_is_not_steady_gets_no_fault(tmp_path: Path) -> None:
     ran = run_virtually(variant(DEMO, tmp_path, probe="ready_min: 4 => ready_min: 5"), tmp_path)
     assert (ran.progress.ended, ran.verdict.status.value) == ("aborted", "unknown")
