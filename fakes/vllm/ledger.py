@@ -49,13 +49,20 @@ class Ledger:
 
 
 class LedgerFile:
-    """The ledgers of all servers of a world in one file of JSON lines, each written at once; never closed."""
+    """The ledgers of all servers of a world in one file of JSON lines, each written at once."""
 
     def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._fd: int | None = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
     def of(self, pod: str) -> Note:
         def note(line: dict[str, object]) -> None:
-            os.write(self._fd, json.dumps({"pod": pod, **line}, separators=(",", ":")).encode() + b"\n")
+            if self._fd is not None:
+                os.write(self._fd, json.dumps({"pod": pod, **line}, separators=(",", ":")).encode() + b"\n")
 
         return note
+
+    def close(self) -> None:
+        """For a process that outlives the world; what is noted after it is dropped."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None

@@ -43,6 +43,10 @@ class Records:
     def finished(self, t_ns: int) -> None:
         self._write({"e": "finished", "t_ns": t_ns})
 
+    def close(self) -> None:
+        """For a process that outlives the load; nothing may be recorded after it."""
+        os.close(self._fd)
+
     def _write(self, record: Mapping[str, Any]) -> None:
         os.write(self._fd, json.dumps(record, separators=(",", ":")).encode() + b"\n")
 

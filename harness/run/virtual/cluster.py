@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 
 from fakes.config import WorldConfig
 from fakes.gateway.local import LocalEntry
 from fakes.kube.local import LocalKube
 from fakes.metrics.custom_metrics import CustomMetrics
+from fakes.vllm.ledger import LedgerFile
 from fakes.vllm.local_door import Switchboard
 from fakes.world import World
 from harness.faults.port import VIRTUAL
@@ -36,11 +38,18 @@ class VirtualTarget:
 
 
 class Cluster:
-    def __init__(self, config: WorldConfig) -> None:
+    """``ledger`` is where the model servers write down what they send; it is closed with ``close``."""
+
+    def __init__(self, config: WorldConfig, ledger: Path | None = None) -> None:
         switchboard = Switchboard()
-        self.world = World(config, EPOCH, switchboard)
+        self._ledger = LedgerFile(ledger) if ledger is not None else None
+        self.world = World(config, EPOCH, self._ledger, switchboard)
         self.entry = LocalEntry(self.world.gateway, switchboard)
         self.cloud = LocalCloudControl(self.world.cloud)
+
+    def close(self) -> None:
+        if self._ledger is not None:
+            self._ledger.close()
 
     def kube(self, field_manager: str = "gpu-harness") -> LocalKube:
         return self.world.kube(field_manager)

@@ -86,6 +86,10 @@ class VirtualLoad:
             task.cancel()
         self._records.finished(now_ns)
 
+    def close(self) -> None:
+        """Closes the records, once it has finished."""
+        self._records.close()
+
     # LoadControl.
 
     def resume_undo(self) -> Undo:

@@ -96,7 +96,7 @@ class VirtualRun:
 
     async def _course(self, writer: HistoryWriter, clock: VirtualClock) -> None:
         experiment, workload = self._prepared.experiment, self._settings.workload
-        cluster = Cluster(world_config(experiment, self._prepared.plan.seed))
+        cluster = Cluster(world_config(experiment, self._prepared.plan.seed), self._dir.ledger)
         world = asyncio.create_task(cluster.world.run(), name="world")
         try:
             self._view.say("bringing up the embedded world in this process")
@@ -118,6 +118,7 @@ class VirtualRun:
             world.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await world
+            cluster.close()
 
     async def _experiment(
         self, writer: HistoryWriter, clock: VirtualClock, cluster: Cluster, world: asyncio.Task[None]
@@ -142,6 +143,7 @@ class VirtualRun:
                 task.cancel()
             await asyncio.gather(method, sending, return_exceptions=True)
             load.stop("the load was told to stop")
+            load.close()
             self._progress.load_end_ns = self._progress.load_end_ns or clock.now_ns()
             report = await director.heal()
             self._progress.undo_planned = report.planned
