@@ -24,25 +24,32 @@ class LocalEntry:
         async def through(backend: Backend) -> None:
             await self._through(backend, body, request_id, client)
 
-        def own_error(error: OwnError) -> None:
-            backend = error.backend
-            client.head(error.status, backend.pod if backend else "", backend.node if backend else "")
-            client.body(error.body())
+        await self._forwarder.forward(through, lambda error: self._own_error(error, client))
 
-        await self._forwarder.forward(through, own_error)
+    def _own_error(self, error: OwnError, client: StreamClient) -> None:
+        backend = error.backend
+        client.head(error.status, backend.pod if backend else "", backend.node if backend else "")
+        client.body(error.body())
 
     async def _through(self, backend: Backend, body: bytes, request_id: str, client: StreamClient) -> None:
         if backend.address is None:
             raise ConnectionRefusedError(f"{backend.pod} has no address any more")
         door = self._switchboard.connect(backend.address)
 
+        begun = False
+
         def head(status: int) -> None:
+            nonlocal begun
+            begun = True
             self._metrics.answered[backend.pod, status] += 1
             client.head(status, backend.pod, backend.node)
 
         try:
             await door.chat(body, request_id, client, head)
-        except ConnectionResetError:  # never before the head, which a door gives at once
+        except ConnectionResetError as broken:
+            if not begun:
+                self._own_error(self._forwarder.broke_before_answer(backend, broken), client)
+                return
             self._metrics.cut[backend.pod] += 1
             raise
         except asyncio.CancelledError:

@@ -82,12 +82,27 @@ class LocalDoor:
             client.body(refused.body())
             completions.metrics.http(CHAT_PATH, "POST", refused.status)
             return
+        name = completions.name(request_id, chat=True)
         if not request.stream:
-            raise ValueError("within the process chats are streamed: the body must say so")
+            await self._whole(request, name, client, head)
+            return
         head(200)
         stream = _LocalStream(request, client, force_usage=completions.flags.enable_force_include_usage)
-        await completions.stream(request, completions.name(request_id, chat=True), stream)
+        await completions.stream(request, name, stream)
         completions.metrics.http(CHAT_PATH, "POST", 200)
+
+    async def _whole(
+        self, request: CompletionRequest, name: str, client: StreamClient, head: Callable[[int], None]
+    ) -> None:
+        """Status and body come together, when the answer is whole. A dead engine is an answer of its own."""
+        metrics = self._completions.metrics
+        try:
+            status, body = 200, await self._completions.whole(request, name)
+        except RequestRefused as refused:
+            status, body = refused.status, refused.body()
+        head(status)
+        client.body(body)
+        metrics.http(CHAT_PATH, "POST", status)
 
 
 class Switchboard:

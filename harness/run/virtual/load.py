@@ -7,7 +7,7 @@ facts, the limits and the outcome are the same code.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fakes.gateway.local import LocalEntry
 from harness.clock import NS_PER_MS, NS_PER_S
@@ -17,9 +17,9 @@ from harness.run.load.exchange import Exchange
 from harness.run.load.limits import SendLimits, next_limit
 from harness.run.load.outcome import Ending, Facts
 from harness.run.load.prompts import Bodies
-from harness.run.load.records import Records, end_row
+from harness.run.load.records import Records, end_row, held_row
 from harness.run.load.settings import Arrival
-from harness.run.load.stream import Meaning, Usage
+from harness.run.load.stream import Meaning, Usage, interpret_whole
 from harness.run.virtual.loop import VirtualClock
 
 _DRAIN_SLACK_S = 2.0
@@ -49,6 +49,9 @@ class VirtualLoad:
         self._seed = seed
         self._in_flight: dict[int, tuple[Exchange, Arrival, int]] = {}
         self._sending: dict[asyncio.Task[None], None] = {}
+        self._talking: set[str] = set()
+        self._broken: set[str] = set()
+        """Sessions with a turn in flight, and those in which a turn could not be sent."""
         self._going = asyncio.Event()
         self._going.set()
         self._paused_ns: int | None = None
@@ -63,6 +66,8 @@ class VirtualLoad:
                 intended_ns = load_start_ns + arrival.t_ns
                 await self._sleep_until(intended_ns)
                 await self._going.wait()
+                if self._held(arrival, intended_ns):
+                    continue
                 task = asyncio.create_task(self._send(arrival, intended_ns), name=f"request {arrival.request_id}")
                 self._sending[task] = None
                 task.add_done_callback(lambda done: self._sending.pop(done, None))
@@ -116,15 +121,40 @@ class VirtualLoad:
 
     # Requests.
 
+    def _held(self, arrival: Arrival, intended_ns: int) -> bool:
+        """A turn waits for nobody: where the one before it has not ended, or was never sent, it is not sent."""
+        session = arrival.session
+        if not session:
+            return False
+        if session in self._talking or session in self._broken:
+            self._broken.add(session)
+            self._records.end(held_row(arrival, intended_ns, self._clock.now_ns()))
+            return True
+        self._talking.add(session)
+        return False
+
     async def _sleep_until(self, t_ns: int) -> None:
         if (wait_ns := t_ns - self._clock.now_ns()) > 0:
             await asyncio.sleep(wait_ns / NS_PER_S)
 
     async def _send(self, arrival: Arrival, intended_ns: int) -> None:
-        body = self._bodies.body(arrival.request_id, arrival.prompt_tokens, arrival.output_tokens)
+        body = self._bodies.body(
+            arrival.request_id,
+            arrival.prompt_tokens,
+            arrival.output_tokens,
+            prefix=arrival.prefix,
+            stream=arrival.stream,
+            priority=arrival.priority,
+        )
         sent_ns = self._clock.now_ns()
-        exchange = Exchange(arrival.request_id, Facts(max_tokens=arrival.output_tokens), sent_ns)
-        exchange.connected_ns = sent_ns
+        exchange = Exchange(
+            arrival.request_id,
+            Facts(max_tokens=arrival.output_tokens, stream=arrival.stream),
+            sent_ns,
+            connected_ns=sent_ns,
+            hang_up_tokens=arrival.hang_up_tokens,
+            hang_up_ns=arrival.hang_up_ns,
+        )
         self._in_flight[arrival.request_id] = (exchange, arrival, intended_ns)
         self._records.sent(arrival.request_id, sent_ns)
         try:
@@ -134,7 +164,9 @@ class VirtualLoad:
             self._end(exchange, arrival, intended_ns)
 
     async def _converse(self, exchange: Exchange, body: bytes) -> None:
-        client = _Client(exchange, self._clock)
+        left = asyncio.Event()
+        client = _Client(exchange, self._clock, left.set)
+        leaving = asyncio.ensure_future(left.wait())
         call = asyncio.ensure_future(self._entry.chat(body, f"{self._seed}-{exchange.request_id}", client))
         try:
             while not call.done():
@@ -144,9 +176,13 @@ class VirtualLoad:
                     exchange.finish(ending, self._clock.now_ns(), f"waited {limit_s:g} s")
                     return
                 # Never for longer than the shortest limit: with the first token the next limit may come nearer.
-                await asyncio.wait([call], timeout=min(wait_ns / NS_PER_S, self._limits.stall_timeout_s))
+                longest_s = min(wait_ns / NS_PER_S, self._limits.stall_timeout_s)
+                await asyncio.wait([call, leaving], timeout=longest_s, return_when=asyncio.FIRST_COMPLETED)
+                if leaving.done():
+                    return
             self._finish(exchange, call)
         finally:
+            leaving.cancel()
             call.cancel()
 
     def _finish(self, exchange: Exchange, call: asyncio.Future[None]) -> None:
@@ -160,7 +196,8 @@ class VirtualLoad:
     def _end(self, exchange: Exchange, arrival: Arrival, intended_ns: int) -> None:
         if self._in_flight.pop(exchange.request_id, None) is None:
             return  # ended already, by ``stop``
-        self._records.end(end_row(exchange, intended_ns, arrival.prompt_tokens, arrival.tenant, arrival.session))
+        self._talking.discard(arrival.session)
+        self._records.end(end_row(exchange, arrival, intended_ns))
 
     async def _health(self) -> None:
         """Once a second, but for seconds in which it stood still. No CPU is measured: its time is not this time."""
@@ -172,26 +209,35 @@ class VirtualLoad:
 
 
 class _Client:
-    """What the gateway says, as facts of one exchange; each event is stamped when it comes."""
+    """What the gateway says, as facts of one exchange; each event is stamped when it comes. ``leave`` is called when
+    the client hangs up by plan."""
 
-    __slots__ = ("_clock", "_exchange")
+    __slots__ = ("_clock", "_exchange", "_leave")
 
-    def __init__(self, exchange: Exchange, clock: VirtualClock) -> None:
+    def __init__(self, exchange: Exchange, clock: VirtualClock, leave: Callable[[], None]) -> None:
         self._exchange = exchange
         self._clock = clock
+        self._leave = leave
 
     def head(self, status: int, pod: str, node: str) -> None:
         exchange = self._exchange
         exchange.headers_ns = self._clock.now_ns()
         exchange.facts.status = status
-        exchange.facts.event_stream = status == 200
+        exchange.facts.event_stream = status == 200 and exchange.facts.stream
         exchange.pod, exchange.node = pod or None, node or None
 
     def body(self, body: bytes) -> None:
-        self._exchange.facts.body = body.decode("utf-8", "replace")
+        facts = self._exchange.facts
+        if facts.status == 200 and not facts.stream:
+            facts.take(interpret_whole(body))
+        else:
+            facts.body = body.decode("utf-8", "replace")
 
     def token(self) -> None:
-        self._take(_TOKEN)
+        now_ns = self._take(_TOKEN)
+        if self._exchange.hang_up_tokens and (why := self._exchange.hangs_up(now_ns)) is not None:
+            self._exchange.finish(Ending.HUNG_UP, now_ns, why)
+            self._leave()
 
     def last(self, finish: str, *, with_text: bool, usage: tuple[int, int] | None) -> None:
         self._take(Meaning(content=with_text, finish_reason=finish))
@@ -203,6 +249,8 @@ class _Client:
         self._take(Meaning(error=f"{type}: {message}", error_code=status))
         self._take(_DONE)
 
-    def _take(self, meaning: Meaning) -> None:
+    def _take(self, meaning: Meaning) -> int:
+        now_ns = self._clock.now_ns()
         if self._exchange.facts.ending is None:
-            self._exchange.take(meaning, self._clock.now_ns())
+            self._exchange.take(meaning, now_ns)
+        return now_ns

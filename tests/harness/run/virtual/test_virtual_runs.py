@@ -167,3 +167,33 @@ def test_what_only_chaos_toolkit_can_do_is_refused_before_the_run(edit: str, sai
     with pytest.raises(BadInput, match=said) as refused:
         read_script(prepared.experiment)
     assert "without --virtual" in str(refused.value)
+
+
+MIX = """
+mix:
+  stream_share: 0.5
+  sessions: {share: 0.3, turns_mean: 3, think_s: {kind: fixed, time_s: 20}}
+  hang_ups:
+    - {share: 0.2, after_tokens: {kind: fixed, tokens: 5}}
+    - {share: 0.1, after_s: {kind: fixed, time_s: 0.05}}
+"""
+
+
+def test_turns_whole_answers_and_hang_ups_end_as_the_load_process_ends_them(tmp_path: Path) -> None:
+    profile = tmp_path / "mixed.yaml"
+    text = (SHORT.parent / "load.yaml").read_text()
+    profile.write_text(text.replace("rate_per_s: 5", "rate_per_s: 40") + MIX)
+    experiment = variant(SHORT, tmp_path, load=f"load: load.yaml => load: {profile}")
+    for name in ("workload.yaml", "extra.yaml"):
+        (tmp_path / name).write_text((SHORT.parent / name).read_text())
+    ran = run_virtually(experiment, tmp_path)
+    requests = ran.history.requests
+    expect_accounted(ran)
+    assert set(requests["outcome"]) <= {"ok", "aborted_by_client", "not_sent"}
+    whole = requests[~requests["stream"].astype(bool) & (requests["outcome"] == "ok")]
+    assert len(whole) > 20 and (whole["output_tokens"] == 20).all() and whole["first_token_ns"].isna().all()
+    left = requests[(requests["outcome"] == "aborted_by_client") & (requests["hang_up_tokens"] == 5)]
+    assert len(left) > 5 and (left["chunks"] == 5).all()
+    by_time = requests[(requests["outcome"] == "aborted_by_client") & (requests["hang_up_ns"] > 0)]
+    assert len(by_time) > 5 and (by_time["end_ns"] - by_time["sent_ns"] == 50_000_000).all()
+    assert (requests["turn"] > 0).any()
