@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import httptools
 
 from harness.clock import NS_PER_S
+from harness.run.load.arrival import Arrival
 from harness.run.load.outcome import Ending, Facts
 from harness.run.load.stream import EventReader, Meaning, interpret, interpret_whole
 
@@ -35,6 +36,16 @@ class Exchange:
     hang_up_tokens: int = 0
     hang_up_ns: int = 0
     """When the client hangs up by plan: after so many tokens, or so long after the send; 0 for never."""
+
+    @classmethod
+    def of(cls, arrival: Arrival, sent_ns: int) -> Exchange:
+        return cls(
+            arrival.request_id,
+            Facts(max_tokens=arrival.output_tokens, stream=arrival.stream),
+            sent_ns,
+            hang_up_tokens=arrival.hang_up_tokens,
+            hang_up_ns=arrival.hang_up_ns,
+        )
 
     def finish(self, ending: Ending, now_ns: int, detail: str = "") -> None:
         """The first ending counts: what ends an exchange from outside is not overwritten by its own unwinding."""

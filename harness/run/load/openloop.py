@@ -10,12 +10,13 @@ import gevent  # type: ignore[import-untyped]  # ships no types
 import gevent.pool  # type: ignore[import-untyped]  # ships no types
 
 from harness.clock import NS_PER_MS, NS_PER_S, RunClock
+from harness.run.load.arrival import Arrival
 from harness.run.load.client import ChatClient
 from harness.run.load.exchange import Exchange
-from harness.run.load.outcome import Ending, Facts
+from harness.run.load.outcome import Ending
 from harness.run.load.prompts import Bodies
 from harness.run.load.records import Records, end_row, held_row
-from harness.run.load.settings import Arrival
+from harness.run.load.turns import Turns
 
 _GO_POLL_S = 0.01
 _SPAWNS_BETWEEN_YIELDS = 10
@@ -49,8 +50,7 @@ class OpenLoop:
         self._on_end = on_end
         self._pool = gevent.pool.Pool()
         self._in_flight: dict[int, tuple[Exchange, Arrival, int]] = {}
-        self._talking: set[str] = set()
-        self._broken: set[str] = set()
+        self._turns = Turns()
         """Sessions with a turn in flight, and those in which a turn could not be sent."""
         self._health: Any = None
         self.finished = False
@@ -91,19 +91,13 @@ class OpenLoop:
             self._health.kill(block=False)
 
     def _held(self, arrival: Arrival, intended_ns: int) -> bool:
-        """A turn waits for nobody: where the one before it has not ended, or was never sent, it is not sent, and it is
-        recorded as such."""
-        session = arrival.session
-        if not session:
+        """A turn that must not be sent is recorded as such."""
+        if self._turns.begin(arrival.session):
             return False
-        if session in self._talking or session in self._broken:
-            self._broken.add(session)
-            row = held_row(arrival, intended_ns, self._clock.now_ns())
-            self._records.end(row)
-            self._on_end(row, 0)
-            return True
-        self._talking.add(session)
-        return False
+        row = held_row(arrival, intended_ns, self._clock.now_ns())
+        self._records.end(row)
+        self._on_end(row, 0)
+        return True
 
     def _sleep_until(self, t_ns: int) -> None:
         """Timers of the event loop count from its own, slightly older, now, so one may fire a little early."""
@@ -113,22 +107,9 @@ class OpenLoop:
     def _send(self, arrival: Arrival, intended_ns: int) -> None:
         if self.finished:
             return
-        body = self._bodies.body(
-            arrival.request_id,
-            arrival.prompt_tokens,
-            arrival.output_tokens,
-            prefix=arrival.prefix,
-            stream=arrival.stream,
-            priority=arrival.priority,
-        )
+        body = self._bodies.of(arrival)
         sent_ns = self._clock.now_ns()
-        exchange = Exchange(
-            arrival.request_id,
-            Facts(max_tokens=arrival.output_tokens, stream=arrival.stream),
-            sent_ns,
-            hang_up_tokens=arrival.hang_up_tokens,
-            hang_up_ns=arrival.hang_up_ns,
-        )
+        exchange = Exchange.of(arrival, sent_ns)
         self._in_flight[arrival.request_id] = (exchange, arrival, intended_ns)
         self._records.sent(arrival.request_id, sent_ns)
         try:
@@ -140,7 +121,7 @@ class OpenLoop:
     def _end(self, exchange: Exchange, arrival: Arrival, intended_ns: int) -> None:
         if self._in_flight.pop(exchange.request_id, None) is None:
             return  # ended already, by ``stop``
-        self._talking.discard(arrival.session)
+        self._turns.end(arrival.session)
         row = end_row(exchange, arrival, intended_ns)
         self._records.end(row)
         self._on_end(row, exchange.received_bytes)

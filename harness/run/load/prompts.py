@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from random import Random
 from zlib import crc32
 
+from harness.run.load.arrival import Arrival
+
 _WORD_POOL = """
 the node was slow to drain and a stream of tokens went on while two pods sat in line for one more card in the rack so we
 ask why did it take so long what does the log say now can you sum it up in ten lines and list each cause with its time
@@ -72,6 +74,16 @@ class Bodies:
         self._head = f'{{"model":{json.dumps(model)},"messages":[{{"role":"user","content":"'
         self._streamed = '"}],"stream":true,"stream_options":{"include_usage":true},"ignore_eos":true,"max_tokens":'
         self._whole = '"}],"stream":false,"ignore_eos":true,"max_tokens":'
+
+    def of(self, arrival: Arrival) -> bytes:
+        return self.body(
+            arrival.request_id,
+            arrival.prompt_tokens,
+            arrival.output_tokens,
+            prefix=arrival.prefix,
+            stream=arrival.stream,
+            priority=arrival.priority,
+        )
 
     def body(
         self,

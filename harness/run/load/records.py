@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.history.tables import Outcome
+from harness.run.load.arrival import Arrival
 from harness.run.load.exchange import Exchange
 from harness.run.load.outcome import Facts, judge_outcome
-from harness.run.load.settings import Arrival
 
 HELD_BY_SESSION = "session"
 

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # ships no types
 
 from harness.errors import BadInput, Where
+from harness.run.load.arrival import Arrival
 from harness.run.load.limits import SendLimits
 
 LOAD_ENV = "GPU_HARNESS_LOAD"
@@ -65,24 +66,6 @@ class LoadSettings:
             raise BadInput(f"the load's settings cannot be read: {error.strerror}", where=Where(str(path))) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise BadInput(f"the load's settings are not usable: {error!r}", where=Where(str(path))) from error
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A row of the schedule; ``t_ns`` counts from the load's start."""
-
-    request_id: int
-    t_ns: int
-    prompt_tokens: int
-    output_tokens: int
-    tenant: str
-    session: str
-    turn: int = 0
-    priority: int = 0
-    stream: bool = True
-    hang_up_tokens: int = 0
-    hang_up_ns: int = 0
-    prefix: str = ""
 
 
 def read_arrivals(path: Path) -> list[Arrival]:

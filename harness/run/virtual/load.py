@@ -13,13 +13,14 @@ from fakes.gateway.local import LocalEntry
 from harness.clock import NS_PER_MS, NS_PER_S
 from harness.errors import InternalError, TargetError
 from harness.faults.undo import ResumeLoad, Undo
+from harness.run.load.arrival import Arrival
 from harness.run.load.exchange import Exchange
 from harness.run.load.limits import SendLimits, next_limit
-from harness.run.load.outcome import Ending, Facts
+from harness.run.load.outcome import Ending
 from harness.run.load.prompts import Bodies
 from harness.run.load.records import Records, end_row, held_row
-from harness.run.load.settings import Arrival
 from harness.run.load.stream import Meaning, Usage, interpret_whole
+from harness.run.load.turns import Turns
 from harness.run.virtual.loop import VirtualClock
 
 _DRAIN_SLACK_S = 2.0
@@ -49,8 +50,7 @@ class VirtualLoad:
         self._seed = seed
         self._in_flight: dict[int, tuple[Exchange, Arrival, int]] = {}
         self._sending: dict[asyncio.Task[None], None] = {}
-        self._talking: set[str] = set()
-        self._broken: set[str] = set()
+        self._turns = Turns()
         """Sessions with a turn in flight, and those in which a turn could not be sent."""
         self._going = asyncio.Event()
         self._going.set()
@@ -122,39 +122,21 @@ class VirtualLoad:
     # Requests.
 
     def _held(self, arrival: Arrival, intended_ns: int) -> bool:
-        """A turn waits for nobody: where the one before it has not ended, or was never sent, it is not sent."""
-        session = arrival.session
-        if not session:
+        """A turn that must not be sent is recorded as such."""
+        if self._turns.begin(arrival.session):
             return False
-        if session in self._talking or session in self._broken:
-            self._broken.add(session)
-            self._records.end(held_row(arrival, intended_ns, self._clock.now_ns()))
-            return True
-        self._talking.add(session)
-        return False
+        self._records.end(held_row(arrival, intended_ns, self._clock.now_ns()))
+        return True
 
     async def _sleep_until(self, t_ns: int) -> None:
         if (wait_ns := t_ns - self._clock.now_ns()) > 0:
             await asyncio.sleep(wait_ns / NS_PER_S)
 
     async def _send(self, arrival: Arrival, intended_ns: int) -> None:
-        body = self._bodies.body(
-            arrival.request_id,
-            arrival.prompt_tokens,
-            arrival.output_tokens,
-            prefix=arrival.prefix,
-            stream=arrival.stream,
-            priority=arrival.priority,
-        )
+        body = self._bodies.of(arrival)
         sent_ns = self._clock.now_ns()
-        exchange = Exchange(
-            arrival.request_id,
-            Facts(max_tokens=arrival.output_tokens, stream=arrival.stream),
-            sent_ns,
-            connected_ns=sent_ns,
-            hang_up_tokens=arrival.hang_up_tokens,
-            hang_up_ns=arrival.hang_up_ns,
-        )
+        exchange = Exchange.of(arrival, sent_ns)
+        exchange.connected_ns = sent_ns
         self._in_flight[arrival.request_id] = (exchange, arrival, intended_ns)
         self._records.sent(arrival.request_id, sent_ns)
         try:
@@ -196,7 +178,7 @@ class VirtualLoad:
     def _end(self, exchange: Exchange, arrival: Arrival, intended_ns: int) -> None:
         if self._in_flight.pop(exchange.request_id, None) is None:
             return  # ended already, by ``stop``
-        self._talking.discard(arrival.session)
+        self._turns.end(arrival.session)
         self._records.end(end_row(exchange, arrival, intended_ns))
 
     async def _health(self) -> None:
