@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.checks.units import NS_PER_S
-from harness.history.autoscaler import readable_ns
+from harness.history.autoscaler import needs_ns
 from harness.history.lives import lives
 from harness.history.scaleup import LOAD_STEP
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 SUSTAINED_S = 45
 """Scenario seconds above the target before silence counts: three periods of an HPA's default 15 s."""
-PAUSE_S = 20
-"""Scrapes further apart than this are two rises, not one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +36,12 @@ def unanswered_rise(history: History, limit_ns: int) -> Unanswered | None:
     blind = any(gap.kind in ("HorizontalPodAutoscaler", "Deployment", "ReplicaSet") for gap in history.gaps)
     if room is None or not steps or blind:
         return None
-    spans = _spans(readable_ns(history), round(PAUSE_S / scale * NS_PER_S))
-    long = [(start, end) for start, end in spans if end - start >= SUSTAINED_S / scale * NS_PER_S]
+    long = [(start, end) for start, end in needs_ns(history) if end - start >= SUSTAINED_S / scale * NS_PER_S]
     for start, end in long:
         step_ns = max((step for step in steps if step <= start), default=None)
         if step_ns is not None and step_ns + limit_ns <= history.run.load_end_ns:
             return Unanswered(step_ns, start, end, *room)
     return None
-
-
-def _spans(times_ns: list[int], pause_ns: int) -> list[tuple[int, int]]:
-    spans: list[tuple[int, int]] = []
-    for t in times_ns:
-        if spans and t - spans[-1][1] <= pause_ns:
-            spans[-1] = (spans[-1][0], t)
-        else:
-            spans.append((t, t))
-    return spans
 
 
 def _room(history: History) -> tuple[int, int] | None:

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from harness.clock import NS_PER_S
 from harness.history.lives import Json, Life, lives
 
 if TYPE_CHECKING:
     from harness.history.reader import History
 
 METRICS_SOURCE = "custom.metrics"
+PAUSE_S = 20
+"""More than one of an autoscaler's default periods (15 s), so that no single low reading ends a need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +80,37 @@ def readings(history: History, metric: str) -> list[Reading]:
 
 def readable_ns(history: History) -> list[int]:
     """When a metric of an autoscaler was read to be above what it keeps."""
+    return sorted(
+        {r.t_ns for metric, target in _kept(history).items() for r in readings(history, metric) if r.mean > target}
+    )
+
+
+def _kept(history: History) -> dict[str, float]:
+    """What the autoscalers were told to keep, by metric."""
     kept: dict[str, float] = {}
     for autoscaler in autoscalers(history):
         kept |= pod_metrics(autoscaler.last)
-    return sorted({r.t_ns for metric, target in kept.items() for r in readings(history, metric) if r.mean > target})
+    return kept
+
+
+def needs_ns(history: History) -> list[tuple[int, int]]:
+    """The needs that an autoscaler could read, each as the first and last reading above what it keeps. A need ends when
+    its metric is read to be no longer above for ``PAUSE_S`` scenario seconds; readings that are missing end nothing."""
+    pause_ns = round(PAUSE_S / history.run.time_scale * NS_PER_S)
+    needs: list[tuple[int, int]] = []
+    for metric, target in _kept(history).items():
+        need: tuple[int, int] | None = None
+        met_ns: int | None = None
+        for reading in readings(history, metric):
+            if reading.mean <= target:
+                met_ns = reading.t_ns if met_ns is None else met_ns
+                continue
+            if need is not None and met_ns is not None and reading.t_ns - met_ns >= pause_ns:
+                needs.append(need)
+                need = None
+            need, met_ns = (need[0] if need else reading.t_ns, reading.t_ns), None
+        needs += [need] if need else []
+    return sorted(needs)
 
 
 def quantity(text: str) -> float:

@@ -1,7 +1,7 @@
 """The marks T0 to T8 of every replica that came during the load, dated by what the watches received (design, 6).
 
 A ReplicaSet creates a pod either because its ``spec.replicas`` was raised (an *added* replica, whose clock starts at
-the load step) or because one of its pods began to go (a *replacement*, whose clock starts at its predecessor's
+the load step, or at a later need where that of the step was over) or because one of its pods began to go (a *replacement*, whose clock starts at its predecessor's
 deletionTimestamp). Raises and vacancies are handed to the new pods in order of time.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from harness.history.autoscaler import readable_ns
+from harness.history.autoscaler import needs_ns, readable_ns
 from harness.history.lives import (
     Life,
     allocatable,
@@ -180,6 +180,7 @@ class _Dating:
         self.pulled = _pull_messages(history)
         self.first_tokens = _first_tokens(history)
         self.readable = readable_ns(history)
+        self.needs = needs_ns(history)
 
     def replica(self, slot: Slot, pod: Life | None) -> Replica:
         decided = self._decided(slot)
@@ -207,6 +208,10 @@ class _Dating:
         step = next((mark for mark in reversed(self.load_steps) if mark.t_ns <= decided_ns), None)
         if step is None:
             return {"T0": Stage(None, "no load step was marked before it"), "T0'": Stage(None)}
+        needs = [start for start, _ in self.needs if step.t_ns <= start <= decided_ns]
+        if len(needs) > 1:  # what the step asked for was over before: this replica answers what came later
+            note = "the need of the load step had ended; a new one could be read from here"
+            return {"T0": Stage(needs[-1], note, "samples:custom.metrics"), "T0'": Stage(needs[-1])}
         readable = next((t for t in self.readable if step.t_ns <= t <= decided_ns), None)
         note = "" if readable else "the recorder's scrapes did not catch the metric above its target"
         return {
