@@ -1,8 +1,9 @@
 """The marks T0 to T8 of every replica that came during the load, dated by what the watches received (design, 6).
 
 A ReplicaSet creates a pod either because its ``spec.replicas`` was raised (an *added* replica, whose clock starts at
-the load step, or at a later need where that of the step was over) or because one of its pods began to go (a *replacement*, whose clock starts at its predecessor's
-deletionTimestamp). Raises and vacancies are handed to the new pods in order of time.
+the load step, or at a later need where that of the step was over) or because one of its pods began to go (a
+*replacement*, whose clock starts at its predecessor's deletionTimestamp). Raises and vacancies are handed to the new
+pods in order of time.
 """
 
 from __future__ import annotations
