@@ -12,6 +12,7 @@ from harness.checks.units import NS_PER_MS, both, count, listed, scenario_s
 from harness.history.lives import Json, Life, condition, disrupted, going, labels_of, lives, node_of, ready, terminal
 from harness.history.scaleup import leaving
 from harness.history.tables import ObjectEvent, ObjectEventType
+from harness.selectors import selector_of
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
 if TYPE_CHECKING:
@@ -155,26 +156,7 @@ def _unseen(history: History, event: ObjectEvent, how: str) -> bool:
 
 
 def covers(budget: Json, labels: dict[str, str]) -> bool:
-    """A policy/v1 budget with an empty selector covers every pod of its namespace, one without a selector none."""
-    selector = budget.get("spec", {}).get("selector")
-    if selector is None:
-        return False
-    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
-        return False
-    return all(_expression(e, labels) for e in selector.get("matchExpressions") or ())
-
-
-def _expression(expression: Json, labels: dict[str, str]) -> bool:
-    key, values = expression["key"], expression.get("values") or ()
-    match expression["operator"]:
-        case "In":
-            return labels.get(key) in values
-        case "NotIn":
-            return labels.get(key) not in values
-        case "Exists":
-            return key in labels
-        case _:
-            return key not in labels
+    return selector_of(budget.get("spec", {}).get("selector")).matches(labels)
 
 
 def _how(pod: Life, event: ObjectEvent, nodes: dict[str, Life], scaled: dict[str, list[int]]) -> tuple[str, bool]:

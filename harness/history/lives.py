@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.faults.pick import parse_selector
 from harness.history.tables import ObjectEvent, ObjectEventType
+from harness.selectors import parse_selector
 
 if TYPE_CHECKING:
     from harness.history.reader import History

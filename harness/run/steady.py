@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.faults.pick import parse_selector
 from harness.kube.port import DEPLOYMENT, NODE, POD, Json, Kube
+from harness.selectors import parse_selector
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from harness.faults.pick import parse_selector
 from harness.kube.port import DEPLOYMENT, NODE, POD, POD_GROUP, EventType, Json, Resource
+from harness.selectors import parse_selector
 
 _OVER = ("Succeeded", "Failed")
 _Key = tuple[str, str]

@@ -5,7 +5,8 @@ from random import Random
 import pytest
 
 from harness.errors import BadInput
-from harness.faults.pick import FleetNode, matching_nodes, parse_selector, pick_nodes
+from harness.faults.pick import FleetNode, matching_nodes, pick_nodes
+from harness.selectors import parse_selector
 
 FLEET = (
     FleetNode("spot-2", {"pool": "spot", "zone": "a", "gpu": ""}, 4),
