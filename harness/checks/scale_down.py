@@ -13,7 +13,7 @@ from harness.checks.rows import Request, rows
 from harness.checks.sight import blind, recorded_until
 from harness.checks.story import moment, tell
 from harness.checks.units import both, count, listed, scenario_s, span_ns
-from harness.history.autoscaler import autoscalers, readable_ns, replicas_min, scales
+from harness.history.autoscaler import autoscalers, needs, readable_ns, replicas_min, scales
 from harness.history.lives import Life, lives, owner_of, workload_pods
 from harness.history.scaleup import LOAD_STEP, replica_steps
 from harness.history.tables import FaultStage, ObjectEvent, ObjectEventType
@@ -132,7 +132,7 @@ def excursions_of(history: History, target: Life) -> list[Excursion]:
     sizes = [(e.t_ns, int(e.object.get("spec", {}).get("replicas", 1)), e) for e in target.seen]
     at_start = next((n for t, n, _ in reversed(sizes) if t <= start_ns), sizes[0][1])
     floor = replicas_min(scaler.last) if scaler else at_start
-    above = readable_ns(history)
+    above = readable_ns(needs(history))
     found: list[Excursion] = []
     open_: ObjectEvent | None = None
     peak = raised_ns = 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.checks.units import NS_PER_S
-from harness.history.autoscaler import needs_ns
+from harness.history.autoscaler import needs
 from harness.history.lives import lives
 from harness.history.scaleup import LOAD_STEP
 
@@ -36,11 +36,12 @@ def unanswered_rise(history: History, limit_ns: int) -> Unanswered | None:
     blind = any(gap.kind in ("HorizontalPodAutoscaler", "Deployment", "ReplicaSet") for gap in history.gaps)
     if room is None or not steps or blind:
         return None
-    long = [(start, end) for start, end in needs_ns(history) if end - start >= SUSTAINED_S / scale * NS_PER_S]
-    for start, end in long:
-        step_ns = max((step for step in steps if step <= start), default=None)
+    for need in needs(history):
+        if need.end_ns - need.start_ns < SUSTAINED_S / scale * NS_PER_S:
+            continue
+        step_ns = max((step for step in steps if step <= need.start_ns), default=None)
         if step_ns is not None and step_ns + limit_ns <= history.run.load_end_ns:
-            return Unanswered(step_ns, start, end, *room)
+            return Unanswered(step_ns, need.start_ns, need.end_ns, *room)
     return None
 
 

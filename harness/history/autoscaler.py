@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -28,6 +29,22 @@ class Reading:
     @property
     def mean(self) -> float:
         return fmean(self.pods.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A time in which an autoscaler could read that more was needed."""
+
+    above_ns: tuple[int, ...]
+    """The readings above what it keeps, at least one."""
+
+    @property
+    def start_ns(self) -> int:
+        return self.above_ns[0]
+
+    @property
+    def end_ns(self) -> int:
+        return self.above_ns[-1]
 
 
 def autoscalers(history: History) -> tuple[Life, ...]:
@@ -78,13 +95,6 @@ def readings(history: History, metric: str) -> list[Reading]:
     return [Reading(t, pods) for t, pods in sorted(scraped.items())]
 
 
-def readable_ns(history: History) -> list[int]:
-    """When a metric of an autoscaler was read to be above what it keeps."""
-    return sorted(
-        {r.t_ns for metric, target in _kept(history).items() for r in readings(history, metric) if r.mean > target}
-    )
-
-
 def _kept(history: History) -> dict[str, float]:
     """What the autoscalers were told to keep, by metric."""
     kept: dict[str, float] = {}
@@ -93,24 +103,30 @@ def _kept(history: History) -> dict[str, float]:
     return kept
 
 
-def needs_ns(history: History) -> list[tuple[int, int]]:
-    """The needs that an autoscaler could read, each as the first and last reading above what it keeps. A need ends when
-    its metric is read to be no longer above for ``PAUSE_S`` scenario seconds; readings that are missing end nothing."""
+def needs(history: History) -> list[Need]:
+    """By their start. A need ends when its metric is read to be no longer above what is kept for ``PAUSE_S`` scenario
+    seconds; readings that are missing end nothing."""
     pause_ns = round(PAUSE_S / history.run.time_scale * NS_PER_S)
-    needs: list[tuple[int, int]] = []
+    found: list[Need] = []
     for metric, target in _kept(history).items():
-        need: tuple[int, int] | None = None
+        above: list[int] = []
         met_ns: int | None = None
         for reading in readings(history, metric):
             if reading.mean <= target:
                 met_ns = reading.t_ns if met_ns is None else met_ns
                 continue
-            if need is not None and met_ns is not None and reading.t_ns - met_ns >= pause_ns:
-                needs.append(need)
-                need = None
-            need, met_ns = (need[0] if need else reading.t_ns, reading.t_ns), None
-        needs += [need] if need else []
-    return sorted(needs)
+            if above and met_ns is not None and reading.t_ns - met_ns >= pause_ns:
+                found.append(Need(tuple(above)))
+                above = []
+            above.append(reading.t_ns)
+            met_ns = None
+        found += [Need(tuple(above))] if above else []
+    return sorted(found, key=lambda need: (need.start_ns, need.end_ns))
+
+
+def readable_ns(found: Sequence[Need]) -> list[int]:
+    """When a metric of an autoscaler was read to be above what it keeps."""
+    return sorted({t_ns for need in found for t_ns in need.above_ns})
 
 
 def quantity(text: str) -> float:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from harness.history.autoscaler import needs_ns, readable_ns
+from harness.history.autoscaler import needs, readable_ns
 from harness.history.lives import (
     Life,
     allocatable,
@@ -180,8 +180,8 @@ class _Dating:
         self.routed = _first_ready_endpoints(history)
         self.pulled = _pull_messages(history)
         self.first_tokens = _first_tokens(history)
-        self.readable = readable_ns(history)
-        self.needs = needs_ns(history)
+        self.needs = needs(history)
+        self.readable = readable_ns(self.needs)
 
     def replica(self, slot: Slot, pod: Life | None) -> Replica:
         decided = self._decided(slot)
@@ -209,10 +209,10 @@ class _Dating:
         step = next((mark for mark in reversed(self.load_steps) if mark.t_ns <= decided_ns), None)
         if step is None:
             return {"T0": Stage(None, "no load step was marked before it"), "T0'": Stage(None)}
-        needs = [start for start, _ in self.needs if step.t_ns <= start <= decided_ns]
-        if len(needs) > 1:  # what the step asked for was over before: this replica answers what came later
+        starts = [need.start_ns for need in self.needs if step.t_ns <= need.start_ns <= decided_ns]
+        if len(starts) > 1:  # what the step asked for was over before: this replica answers what came later
             note = "the need of the load step had ended; a new one could be read from here"
-            return {"T0": Stage(needs[-1], note, "samples:custom.metrics"), "T0'": Stage(needs[-1])}
+            return {"T0": Stage(starts[-1], note, "samples:custom.metrics"), "T0'": Stage(starts[-1])}
         readable = next((t for t in self.readable if step.t_ns <= t <= decided_ns), None)
         note = "" if readable else "the recorder's scrapes did not catch the metric above its target"
         return {
