@@ -141,11 +141,12 @@ def validate(experiment: ExperimentArg) -> ExitCode:
 @app.command()
 def check(run_dir: RunDirArg) -> ExitCode:
     """Judge a recorded run again; needs no cluster."""
+    from harness.history.reader import History
     from harness.run.judging import judge_run, print_verdict, write_verdict
     from harness.run.rundir import open_existing
 
     opened = open_existing(run_dir)
-    verdict = judge_run(opened)
+    verdict = judge_run(opened, History.load(opened.path))
     print_verdict(verdict)
     try:
         write_verdict(opened, verdict)
@@ -157,13 +158,15 @@ def check(run_dir: RunDirArg) -> ExitCode:
 @app.command()
 def report(run_dir: RunDirArg) -> ExitCode:
     """Write a recorded run's report again; needs no cluster."""
+    from harness.history.reader import History
     from harness.run.judging import judge_run, report_run, write_verdict
     from harness.run.rundir import open_existing
 
     opened = open_existing(run_dir)
-    verdict = judge_run(opened)
+    history = History.load(opened.path)
+    verdict = judge_run(opened, history)
     write_verdict(opened, verdict)
-    report_run(opened, verdict)
+    report_run(opened, history, verdict)
     typer.echo(f"report: {opened.report}")
     return verdict.exit_code
 

@@ -56,7 +56,7 @@ def empty_samples() -> pd.DataFrame:
 
 def read_faults(history_dir: Path) -> tuple[FaultEvent, ...]:
     """The faults so far, also while a run goes on; lines that cannot be read are left to ``History.load`` to report."""
-    return _read_lines(history_dir / FAULTS_FILE, _fault_event, [])
+    return _read_lines(history_dir / FAULTS_FILE, fault_event, [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class History:
         problems: list[_Problem] = []
         run = _read_run(history_dir, problems)
         objects = _read_objects(history_dir / OBJECTS_FILE, run.object_events, problems)
-        faults = _read_lines(history_dir / FAULTS_FILE, _fault_event, problems)
+        faults = _read_lines(history_dir / FAULTS_FILE, fault_event, problems)
         marks = _read_lines(history_dir / MARKS_FILE, _mark, problems)
         samples = _read_samples(history_dir, problems)
         requests = _read_requests(run_dir, run, marks, problems)
@@ -177,7 +177,8 @@ def _object_event(index: int, raw: dict[str, Any]) -> ObjectEvent:
     )
 
 
-def _fault_event(index: int, raw: dict[str, Any]) -> FaultEvent:
+def fault_event(index: int, raw: dict[str, Any]) -> FaultEvent:
+    """Raises KeyError, ValueError, TypeError or AttributeError for what is no line of faults.jsonl."""
     return FaultEvent(
         index=index,
         t_ns=int(raw["t_ns"]),

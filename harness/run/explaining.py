@@ -26,7 +26,7 @@ def explain_finding(run_dir: RunDir, check: str, console: Console | None = None)
             f"there is no check {check!r}", where=Where("CHECK"), hint=did_you_mean(check, [*CHECKS, *VALIDITY])
         )
     history = History.load(run_dir.path)
-    verdict = judge_run(run_dir)
+    verdict = judge_run(run_dir, history)
     found = [finding for finding in verdict.findings if finding.check == check]
     if not found:
         asked = ", ".join(dict.fromkeys(finding.check for finding in verdict.findings))

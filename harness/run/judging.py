@@ -24,9 +24,8 @@ NARROW = 60
 COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.UNKNOWN: "yellow"}
 
 
-def judge_run(run_dir: RunDir) -> Verdict:
-    """Judges the recorded history by the checks of the experiment as used; ``write_verdict`` keeps the answer."""
-    history = History.load(run_dir.path)
+def judge_run(run_dir: RunDir, history: History) -> Verdict:
+    """Judges what that folder recorded by the checks of the experiment as used; ``write_verdict`` keeps the answer."""
     spec = _experiment(run_dir.path / "spec", history.run.experiment)
     if spec is None:
         raise BadInput(
@@ -52,8 +51,8 @@ def _experiment(folder: Path, name: str) -> Experiment | None:
     return found[0] if len(found) == 1 else None
 
 
-def report_run(run_dir: RunDir, verdict: Verdict) -> None:
-    write_report(run_dir.path, History.load(run_dir.path), verdict, _read_plan(run_dir.plan))
+def report_run(run_dir: RunDir, history: History, verdict: Verdict) -> None:
+    write_report(run_dir.path, history, verdict, _read_plan(run_dir.plan))
 
 
 def print_verdict(verdict: Verdict, console: Console | None = None) -> None:

@@ -11,6 +11,7 @@ from time import process_time
 import typer
 
 from harness.errors import ExitCode
+from harness.history.reader import History
 from harness.history.run_info import RunInfo
 from harness.run.judging import judge_run, print_verdict, report_run, write_verdict
 from harness.run.preparing import Prepared
@@ -106,7 +107,8 @@ def _interrupted_while_judging(progress: Progress, reason: str, run_dir: RunDir)
 
 
 def _judge_and_report(run_dir: RunDir) -> Verdict:
-    verdict = judge_run(run_dir)
+    history = History.load(run_dir.path)
+    verdict = judge_run(run_dir, history)
     write_verdict(run_dir, verdict)
-    report_run(run_dir, verdict)
+    report_run(run_dir, history, verdict)
     return verdict

@@ -22,7 +22,6 @@ from harness.clock import NS_PER_S, START_NS_ENV, RunClock, monotonic_ns
 from harness.errors import HarnessError
 from harness.faults.heal import heal_all
 from harness.history.phases import compute_phases
-from harness.history.reader import read_faults
 from harness.history.writer import HistoryWriter
 from harness.kube.http import HttpKube
 from harness.plan.plan import Plan
@@ -33,7 +32,7 @@ from harness.run.ending import write_ending
 from harness.run.progress import Progress, Stopped
 from harness.run.record.recorder import Recorder
 from harness.run.rundir import RunDir
-from harness.run.tail import LineTail, LoadTail
+from harness.run.tail import FaultTail, LineTail, LoadTail
 from harness.run.view import Snapshot, View
 from harness.run.watchdog import Watchdog
 from harness.signals import stop_signals
@@ -81,7 +80,7 @@ class Supervisor:
         self._load: Child | None = None
         self._chaos: Child | None = None
         self._load_tail = LoadTail(run_dir.records)
-        self._fault_tail = LineTail(run_dir.faults)
+        self._fault_tail = FaultTail(run_dir.faults)
 
     @property
     def progress(self) -> Progress:
@@ -261,10 +260,9 @@ class Supervisor:
 
     def _tell(self, recorder: Recorder, duration_ns: int) -> None:
         now = self._clock.now_ns()
-        for event in self._fault_tail.lines():
-            targets = ", ".join(event.get("targets", ()))
-            detail = f": {event['detail']}" if event.get("detail") else ""
-            self._view.say(f"fault {event.get('fault_id')} {event.get('stage')} {targets}{detail}")
+        for event in self._fault_tail.news():
+            detail = f": {event.detail}" if event.detail else ""
+            self._view.say(f"fault {event.fault_id} {event.stage} {', '.join(event.targets)}{detail}")
         state = recorder.state
         since_ns = now - self._progress.load_start_ns
         self._view.show(
@@ -290,7 +288,7 @@ class Supervisor:
             now_ns + 1,
             self._settings.phases.warm_up_s,
             self._settings.time_scale,
-            read_faults(self._dir.history),
+            self._fault_tail.seen,
         )
         return phases[-1].name if phases else ""
 

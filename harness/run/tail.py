@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import deque
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from statistics import median
 from typing import Any
 
 from harness.clock import NS_PER_MS, NS_PER_S
+from harness.history.reader import fault_event
+from harness.history.tables import FaultEvent
 
 WINDOW_S = 2.0
 """The live rates and the live TTFT are over this many last clock seconds."""
@@ -36,6 +39,23 @@ class LineTail:
                 yield json.loads(line)
             except ValueError:
                 continue
+
+
+class FaultTail:
+    """The faults as their lines appear."""
+
+    def __init__(self, path: Path) -> None:
+        self._tail = LineTail(path)
+        self.seen: list[FaultEvent] = []
+        """All so far. A line that cannot be read is left to ``History.load`` to report."""
+
+    def news(self) -> list[FaultEvent]:
+        """Those since the last call."""
+        known = len(self.seen)
+        for raw in self._tail.lines():
+            with contextlib.suppress(KeyError, ValueError, TypeError, AttributeError):
+                self.seen.append(fault_event(len(self.seen), raw))
+        return self.seen[known:]
 
 
 class LoadTail:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from harness.history.reader import History
 from harness.history.writer import HistoryWriter
 from harness.run.judging import judge_run, print_verdict
 from harness.run.rundir import RunDir
@@ -21,7 +22,7 @@ def test_a_killed_run_without_its_run_json_is_unknown(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "spec" / "experiments" / "negative")
     with HistoryWriter(tmp_path / "history"):
         pass
-    verdict = judge_run(RunDir(tmp_path))
+    verdict = judge_run(RunDir(tmp_path), History.load(tmp_path))
     assert verdict.status is Status.UNKNOWN
     assert {f.check for f in verdict.findings} >= {"slo", "pdb", "run_complete"}
 

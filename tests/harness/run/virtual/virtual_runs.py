@@ -66,7 +66,7 @@ def run_virtually(
 
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         virtual, progress = runner.run(run())
-    verdict = judge_run(run_dir)
+    verdict = judge_run(run_dir, History.load(run_dir.path))
     write_verdict(run_dir, verdict)
     return Ran(run_dir, progress, verdict, virtual.simulated_s)
 
