@@ -39,7 +39,7 @@ from fakes.controllers.replicaset import ReplicaSetController
 from fakes.controllers.scheduler import Scheduler
 from fakes.gateway.gateway import Gateway
 from fakes.kube.local import LocalKube
-from fakes.kube.server import make_app
+from fakes.kube.server import bookmark_period_s, make_app
 from fakes.kube.store import Store
 from fakes.metrics.custom_metrics import CustomMetrics
 from fakes.metrics.scraper import Scraper
@@ -175,7 +175,11 @@ async def serve(config: WorldConfig, ready: Path, ttl_s: float | None, ledger: P
     running = asyncio.create_task(world.run())
     running.add_done_callback(lambda _: stop.set())
     apps = {
-        "api_url": make_app(world.store, [world.metrics, world.metrics.v1beta2]),
+        "api_url": make_app(
+            world.store,
+            [world.metrics, world.metrics.v1beta2],
+            bookmark_s=bookmark_period_s(config.time_scale),
+        ),
         "gateway_url": world.gateway.app(),
         "control_url": control_app(world.cloud, {"time_scale": config.time_scale, "seed": config.seed}),
     }

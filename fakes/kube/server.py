@@ -45,7 +45,13 @@ class AggregatedApi(Protocol):
         ...
 
 
-def make_app(store: Store, aggregated: Sequence[AggregatedApi] = (), *, bookmark_s: float = 30.0) -> web.Application:
+def bookmark_period_s(time_scale: float) -> float:
+    """Clock seconds between bookmarks: a minute of the scenario, as a real API server has it (kubernetes v1.37,
+    k8s.io/apiserver storage/cacher), but never less than a second."""
+    return max(1.0, 60.0 / time_scale)
+
+
+def make_app(store: Store, aggregated: Sequence[AggregatedApi] = (), *, bookmark_s: float = 60.0) -> web.Application:
     app = web.Application(middlewares=[_errors_as_status], client_max_size=_LARGEST_BODY)
     app[BOOKMARK_S] = bookmark_s
     app[OPEN] = weakref.WeakSet()

@@ -15,6 +15,7 @@ import zstandard
 from harness.errors import BadInput, Where
 from harness.history.requests import build_requests, empty_requests, read_records, typed_requests
 from harness.history.run_info import RunInfo
+from harness.history.seal import SEAL_FILE, broken_seals
 from harness.history.tables import (
     FAULTS_FILE,
     LEDGER_FILE,
@@ -94,13 +95,16 @@ class History:
                 where=Where(str(run_dir)),
                 hint="give the folder of one run, reports/<experiment>/<utc-start>",
             )
-        problems: list[_Problem] = []
+        seals = broken_seals(history_dir)
+        problems = [_Problem(RECORDED_KINDS if n == OBJECTS_FILE else (n,), why) for n, why in seals.items()]
         run = _read_run(history_dir, problems)
+        if SEAL_FILE not in {path.name for path in history_dir.iterdir()} and run.sealed:
+            problems.append(_Problem((SEAL_FILE,), f"{SEAL_FILE} is missing: nothing tells whether files were changed"))
         objects = _read_objects(history_dir / OBJECTS_FILE, run.object_events, problems)
         faults = _read_lines(history_dir / FAULTS_FILE, fault_event, problems)
         marks = _read_lines(history_dir / MARKS_FILE, _mark, problems)
-        samples = _read_samples(history_dir, problems)
-        requests = _read_requests(run_dir, run, marks, problems)
+        samples = _read_samples(history_dir, problems, SAMPLES_FILE not in seals)
+        requests = _read_requests(run_dir, run, marks, problems, REQUESTS_FILE not in seals)
         ledger = _read_ledger(history_dir / LEDGER_FILE, problems)
         last_ns = _last_ns(run, objects, faults, marks)
         return cls(
@@ -239,9 +243,9 @@ def _read_ledger(path: Path, problems: list[_Problem]) -> tuple[LedgerEntry, ...
     return tuple(opened.values())
 
 
-def _read_samples(history_dir: Path, problems: list[_Problem]) -> pd.DataFrame:
+def _read_samples(history_dir: Path, problems: list[_Problem], trusted: bool) -> pd.DataFrame:
     path = history_dir / SAMPLES_FILE
-    if (frame := _read_parquet(path, problems, _typed_samples)) is not None:
+    if trusted and (frame := _read_parquet(path, problems, _typed_samples)) is not None:
         return frame
     journal = history_dir / SAMPLES_JOURNAL
     if not journal.exists():
@@ -270,8 +274,10 @@ def _read_parquet(
         return None
 
 
-def _read_requests(run_dir: Path, run: RunInfo, marks: tuple[Mark, ...], problems: list[_Problem]) -> pd.DataFrame:
-    frame = _read_parquet(run_dir / "history" / REQUESTS_FILE, problems, typed_requests)
+def _read_requests(
+    run_dir: Path, run: RunInfo, marks: tuple[Mark, ...], problems: list[_Problem], trusted: bool
+) -> pd.DataFrame:
+    frame = _read_parquet(run_dir / "history" / REQUESTS_FILE, problems, typed_requests) if trusted else None
     if frame is not None:
         return frame
     schedule_path = run_dir / "schedule.parquet"

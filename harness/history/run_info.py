@@ -45,6 +45,8 @@ class RunInfo:
     load_lag_limit_ms: float = 0.0
     object_events: int | None = None
     """How many lines objects.jsonl.zst was given; None where nobody counted."""
+    sealed: bool = False
+    """Whether checksums of the files were written beside it; runs of old have none."""
     duplicate_ends: int = 0
     """How many ends the load recorded for requests that had ended before; each is a defect of the harness."""
     prices_per_hour: dict[str, float] = field(default_factory=dict)

@@ -1,10 +1,11 @@
-"""The last lines of a history: requests and run.json. A run that was cut short gets them, too."""
+"""The last lines of a history: requests, run.json and the seal. A run that was cut short gets them, too."""
 
 from __future__ import annotations
 
 from harness.history.phases import compute_phases
 from harness.history.reader import read_faults
 from harness.history.run_info import RunInfo
+from harness.history.seal import seal
 from harness.history.tables import FaultStage
 from harness.history.writer import HistoryWriter
 from harness.plan.plan import Plan
@@ -64,9 +65,11 @@ def write_ending(
         workload=settings.workload.model_dump(include={"namespace", "selector", "service"}),
         load_lag_limit_ms=profile.send.lag_ms_p99_max,
         object_events=writer.objects.written,
+        sealed=True,
         duplicate_ends=records.duplicate_ends,
         prices_per_hour=_prices(experiment),
     ).write(run_dir.history)
+    seal(run_dir.history)
 
 
 def _prices(experiment: Experiment) -> dict[str, float]:

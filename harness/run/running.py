@@ -13,6 +13,7 @@ import typer
 from harness.errors import ExitCode
 from harness.history.reader import History
 from harness.history.run_info import RunInfo
+from harness.history.seal import seal
 from harness.run.judging import judge_run, print_verdict, report_run, write_verdict
 from harness.run.preparing import Prepared
 from harness.run.progress import Progress
@@ -103,6 +104,7 @@ def _interrupted_while_judging(progress: Progress, reason: str, run_dir: RunDir)
     progress.ended, progress.ended_detail = "interrupted", reason
     info = replace(RunInfo.read(run_dir.history), ended="interrupted", ended_detail=reason)
     info.write(run_dir.history)
+    seal(run_dir.history)
     return _judge_and_report(run_dir)
 
 

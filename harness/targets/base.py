@@ -13,6 +13,9 @@ from harness.faults.pick import FleetNode
 
 CONNECTION_FILE = "connection.json"
 CONNECTION_ENV = "GPU_HARNESS_CONNECTION"
+BOOKMARK_S = 60.0
+"""Of a real API server, whatever the time scale: no flag changes it (kubernetes v1.37, k8s.io/apiserver
+storage/cacher, ``defaultBookmarkFrequency``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class Connection:
     control_url: str | None
     namespace: str
     time_scale: float
+    bookmark_s: float = BOOKMARK_S
+    """Clock seconds after which the API server sends a bookmark on every watch."""
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self) | {"kubeconfig": str(self.kubeconfig)}, indent=1) + "\n")

@@ -12,6 +12,7 @@ from pathlib import Path
 import yaml
 
 from fakes.config import PlantedBug, PoolConfig, WorldConfig
+from fakes.kube.server import bookmark_period_s
 from fakes.nodes.labels import node_labels
 from harness.errors import BadInput, TargetError, Where
 from harness.faults.pick import FleetNode
@@ -89,6 +90,7 @@ def connection_from(config: WorldConfig, folder: Path) -> Connection:
         control_url=urls["control_url"],
         namespace=config.gateway_namespace,
         time_scale=config.time_scale,
+        bookmark_s=bookmark_period_s(config.time_scale),
     )
 
 

@@ -33,6 +33,12 @@ START_WITHIN_S = 10.0
 _FLUSH_EVERY_S = 0.25
 
 
+def silent_s(bookmark_s: float) -> float:
+    """How long a watch may say nothing. Bookmarks come by their period within a second either way (kubernetes v1.37,
+    k8s.io/apiserver storage/cacher: once a minute); half a period more is for a machine that is busy."""
+    return 1.5 * bookmark_s + 2.0
+
+
 class Workload(Protocol):
     """The part of the experiment's workload that the recorder looks at more closely."""
 
@@ -66,7 +72,16 @@ class Recorder:
         self._writer = writer
         self.state = LiveState(workload.namespace, workload.selector)
         self._watches = [
-            ResourceWatch(kube, resource, clock, writer.objects, self.state, self._absent) for resource in RECORDED
+            ResourceWatch(
+                kube,
+                resource,
+                clock,
+                writer.objects,
+                self.state,
+                self._absent,
+                silent_s(connection.bookmark_s) if connection else None,
+            )
+            for resource in RECORDED
         ]
         self._scraper = Scraper(
             clock,

@@ -1,26 +1,32 @@
 """One resource, listed and watched into the history for as long as the run lasts.
 
 What counts as blind: a watch that breaks and is taken up again from its last resourceVersion has missed nothing. A list
-after the start has: whatever came and went in between was never seen, so it is written down as a gap.
+after the start has: whatever came and went in between was never seen, so it is written down as a gap. So has a watch
+that says nothing for longer than the server's bookmarks let it: what a server tells after a freeze, it tells too late.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
 from harness.clock import NS_PER_S
 from harness.history.tables import ObjectEventType
 from harness.history.writer import ObjectsWriter
-from harness.kube.port import ApiError, EventType, Gone, Json, Kube, NotFound, Resource, WatchClosed
+from harness.kube.port import ApiError, EventType, Gone, Json, Kube, NotFound, Resource, WatchClosed, WatchEvent
 from harness.run.record.state import LiveState
 
 UNREACHABLE_NS = NS_PER_S
 """A server that is away for longer than this made us blind; a shorter absence is bridged by the watch itself."""
 _RETRY_S = 0.1
 _ABSENT_RETRY_S = 5.0
+
+
+class _Silent(Exception):
+    """The watch is open and says nothing."""
+
 
 _log = logging.getLogger(__name__)
 
@@ -42,13 +48,16 @@ class ResourceWatch:
         objects: ObjectsWriter,
         state: LiveState,
         on_absent: Callable[[Resource], None],
+        silent_s: float | None = None,
     ) -> None:
+        """``silent_s``: after so many seconds without a word, not even a bookmark, a watch is given up as frozen."""
         self._kube = kube
         self._resource = resource
         self._clock = clock
         self._objects = objects
         self._state = state
         self._on_absent = on_absent
+        self._silent_s = silent_s
         self._version: str | None = None
         self._contact_ns = clock.now_ns()
         self._failing_since_ns: int | None = None
@@ -76,6 +85,8 @@ class ResourceWatch:
                 await self._is_absent()
             except Gone as error:
                 self._go_blind(self._contact_ns, f"410 Gone: {error.message}")
+            except _Silent as error:
+                self._go_blind(self._contact_ns, str(error))
             except WatchClosed:
                 # The server had answered, so everything up to now was seen or will be, from the last version on.
                 self._contact()
@@ -109,7 +120,8 @@ class ResourceWatch:
         self.known.set()
 
     async def _follow(self, version: str) -> None:
-        async for event in self._kube.watch(self._resource, resource_version=version):
+        events = self._kube.watch(self._resource, resource_version=version)
+        while (event := await self._next(events)) is not None:
             self._contact()
             self._version = str(event.object.get("metadata", {}).get("resourceVersion") or self._version)
             if event.type is not EventType.BOOKMARK:
@@ -117,6 +129,13 @@ class ResourceWatch:
                 self._objects.write(self._contact_ns, self._resource.kind, type, _slim(event.object))
                 self._state.apply(self._resource, event.type, event.object)
         raise WatchClosed("the watch ended")
+
+    async def _next(self, events: AsyncIterator[WatchEvent]) -> WatchEvent | None:
+        try:
+            async with asyncio.timeout(self._silent_s):
+                return await anext(events, None)
+        except TimeoutError:
+            raise _Silent(f"the API server said nothing for {self._silent_s:g} s, not even a bookmark") from None
 
     def _contact(self) -> None:
         self._contact_ns = self._clock.now_ns()

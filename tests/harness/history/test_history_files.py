@@ -11,6 +11,7 @@ from harness.errors import BadInput
 from harness.history.jsonl import append_fault, append_mark
 from harness.history.reader import History
 from harness.history.run_info import RunInfo
+from harness.history.seal import SEAL_FILE, seal
 from harness.history.tables import RECORDED_KINDS, FaultEvent, FaultStage, LedgerEntry, ObjectEventType, Phase
 from harness.history.writer import HistoryWriter
 
@@ -164,6 +165,48 @@ def test_another_outcome_written_over_the_first_is_seen(tmp_path: Path) -> None:
     history = History.load(tmp_path)
     assert any(g.kind == "requests.parquet" for g in history.gaps)
     assert history.requests["outcome"].tolist() == ["ok", "not_sent"]  # from the load's own records
+
+
+def test_one_flipped_bit_of_a_sealed_file_is_seen(tmp_path: Path) -> None:
+    with record(tmp_path) as writer:
+        writer.write_load(schedule(), tmp_path / "load" / "records.jsonl", PHASES)
+        writer.close()
+        replace(INFO, sealed=True).write(writer.dir)
+        seal(writer.dir)
+    assert [gap.kind for gap in History.load(tmp_path).gaps] == ["Node"]  # the recorder's own
+    names = {path.name for path in writer.dir.iterdir()} - {SEAL_FILE}
+    assert {"requests.parquet", "samples.parquet", "faults.jsonl", "marks.jsonl", "run.json"} < names
+    for name in sorted(names):
+        path = writer.dir / name
+        good = path.read_bytes()
+        for at in range(0, len(good), max(1, len(good) // 20)):
+            path.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
+            assert any(name in (g.reason or "") for g in History.load(tmp_path).gaps), f"{name}: bit at byte {at}"
+        path.write_bytes(good)
+
+
+def test_what_a_changed_file_says_is_not_believed_where_the_first_records_are_at_hand(tmp_path: Path) -> None:
+    with record(tmp_path) as writer:
+        writer.write_load(schedule(), tmp_path / "load" / "records.jsonl", PHASES)
+        writer.close()
+        replace(INFO, sealed=True).write(writer.dir)
+        seal(writer.dir)
+    table = History.load(tmp_path).requests
+    table.assign(outcome="ok").to_parquet(writer.dir / "requests.parquet")
+    assert History.load(tmp_path).requests["outcome"].tolist() == ["ok", "not_sent"]
+
+
+def test_a_seal_that_is_gone_or_no_seal_is_a_gap(tmp_path: Path) -> None:
+    with record(tmp_path) as writer:
+        writer.close()
+        replace(INFO, sealed=True).write(writer.dir)
+        seal(writer.dir)
+    (writer.dir / SEAL_FILE).write_bytes(b"\xff\n")
+    assert any("cannot be read" in (g.reason or "") for g in History.load(tmp_path).gaps)
+    (writer.dir / SEAL_FILE).write_text("nothing\n")
+    assert any("line 1 is no checksum" in (g.reason or "") for g in History.load(tmp_path).gaps)
+    (writer.dir / SEAL_FILE).unlink()
+    assert any(f"{SEAL_FILE} is missing" in (g.reason or "") for g in History.load(tmp_path).gaps)
 
 
 @pytest.mark.parametrize("name", ["marks.jsonl", "faults.jsonl"])

@@ -10,7 +10,7 @@ from random import Random
 from fakes.clock import WallClock
 from fakes.kube.local import LocalKube
 from fakes.kube.store import Store
-from harness.kube.port import Gone, Json, NotFound, ObjectList, Resource, WatchClosed, WatchEvent
+from harness.kube.port import EventType, Gone, Json, NotFound, ObjectList, Resource, WatchClosed, WatchEvent
 
 
 class LoopClock:
@@ -30,6 +30,10 @@ class FlakyKube(LocalKube):
         self.waiting: dict[str, str] = {}
         """Answer of custom.metrics, by pod."""
         self.lists = 0
+        self.bookmark_s: float | None = None
+        """How often an idle watch says that it is there."""
+        self._awake = asyncio.Event()
+        self._awake.set()
         self._down = False
         self._cut = asyncio.Event()
 
@@ -37,6 +41,13 @@ class FlakyKube(LocalKube):
         """Breaks every watch that is open; new ones work."""
         self._cut.set()
         self._cut = asyncio.Event()
+
+    def freeze(self) -> None:
+        """Connections stay open, and nothing comes."""
+        self._awake.clear()
+
+    def thaw(self) -> None:
+        self._awake.set()
 
     def go_down(self) -> None:
         self._down = True
@@ -60,6 +71,7 @@ class FlakyKube(LocalKube):
         field_selector: str = "",
     ) -> ObjectList:
         self._check(resource)
+        await self._awake.wait()
         self.lists += 1
         return await super().list(resource, namespace, label_selector=label_selector, field_selector=field_selector)
 
@@ -75,7 +87,12 @@ class FlakyKube(LocalKube):
         try:
             while True:
                 step = asyncio.ensure_future(anext(inner))
-                await asyncio.wait({step, cut}, return_when=asyncio.FIRST_COMPLETED)
+                while not step.done() and not cut.done():
+                    await asyncio.wait({step, cut}, timeout=self.bookmark_s, return_when=asyncio.FIRST_COMPLETED)
+                    await self._awake.wait()
+                    if not step.done() and not cut.done():
+                        version = str(self._store.revision)
+                        yield WatchEvent(EventType.BOOKMARK, {"metadata": {"resourceVersion": version}})
                 if cut.done():
                     step.cancel()
                     raise WatchClosed("the connection broke")

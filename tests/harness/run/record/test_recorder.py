@@ -14,9 +14,13 @@ from harness.history.tables import ObjectEvent, ObjectEventType
 from harness.history.writer import HistoryWriter
 from harness.kube.port import DEPLOYMENT, NAMESPACE, POD, Json
 from harness.run.record.recorder import Recorder
+from harness.targets.base import Connection
 
 pytestmark = pytest.mark.looptime
 S = 1_000_000_000
+
+
+CONNECTION = Connection("kubeconfig", Path("kubeconfig"), "http://127.0.0.1:1", None, "inference", 1)
 
 
 @dataclass(frozen=True)
@@ -32,11 +36,11 @@ def pod(name: str) -> Json:
 class Recording:
     """A recorder on a cluster that can be broken, and what it has written so far."""
 
-    def __init__(self, run_dir: Path) -> None:
+    def __init__(self, run_dir: Path, connection: Connection | None = None) -> None:
         self.run_dir = run_dir
         self.kube = FlakyKube()
         self.writer = HistoryWriter(run_dir / "history")
-        self.recorder = Recorder(self.kube, LoopClock(), self.writer, None, Workload())
+        self.recorder = Recorder(self.kube, LoopClock(), self.writer, connection, Workload())
 
     async def add(self, name: str) -> None:
         await self.kube.create(POD, pod(name), "inference")
@@ -136,6 +140,25 @@ async def test_an_absence_at_the_end_is_a_gap_too(recording: Recording) -> None:
     await asyncio.sleep(4)
     history = await recording.finish()
     assert [(g.since_ns, g.t_ns) for g in gaps(history)] == [(2 * S, 6 * S)]
+
+
+async def test_a_server_that_freezes_while_connected_is_a_gap(tmp_path: Path) -> None:
+    recording = Recording(tmp_path, CONNECTION)
+    recording.kube.bookmark_s = CONNECTION.bookmark_s
+    await recording.kube.create(NAMESPACE, {"metadata": {"name": "inference"}})
+    await recording.add("first")
+    await recording.recorder.start()
+    await asyncio.sleep(150)  # quiet, but bookmarks come
+    recording.kube.freeze()
+    await recording.add("second")
+    await asyncio.sleep(100)
+    recording.kube.thaw()
+    await asyncio.sleep(1)
+    history = await recording.finish()
+    assert pods(history) == [("LISTED", "first"), ("GAP", ""), ("LISTED", "first"), ("LISTED", "second")]
+    gap = gaps(history)[0]
+    assert round((gap.since_ns or 0) / S) == 120 and gap.t_ns == 250 * S
+    assert "said nothing for 92 s, not even a bookmark" in (gap.reason or "")
 
 
 async def test_gone_lists_again_and_says_so(recording: Recording) -> None:
