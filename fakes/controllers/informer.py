@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 
 from harness.kube.port import ApiError, EventType, Gone, Json, Kube, Resource, WatchClosed
 
@@ -18,6 +18,34 @@ def key_of(obj: Json) -> Key:
     return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
+class Index:
+    """The objects of an informer by something that is said in them: their owner, their node, their service.
+
+    ``where`` answers None for an object that has no place in it. Within a place objects stand in the order in which
+    they came there.
+    """
+
+    def __init__(self, where: Callable[[Json], Hashable | None]) -> None:
+        self._where = where
+        self._places: dict[Hashable, dict[Key, Json]] = {}
+
+    def get(self, place: Hashable) -> Collection[Json]:
+        """Live: take a copy where awaiting or changing goes on in between."""
+        found = self._places.get(place)
+        return found.values() if found is not None else ()
+
+    def update(self, key: Key, new: Json | None, old: Json | None) -> None:
+        here = self._where(new) if new is not None else None
+        before = self._where(old) if old is not None else None
+        if before is not None and before != here:
+            left = self._places[before]
+            del left[key]
+            if not left:
+                del self._places[before]
+        if here is not None and new is not None:
+            self._places.setdefault(here, {})[key] = new
+
+
 class Informer:
     """``objects`` may lag the server by the events still on their way; writers rely on resourceVersion conflicts."""
 
@@ -27,12 +55,21 @@ class Informer:
         self._namespace = namespace
         self._label_selector = label_selector
         self._callbacks: list[Change] = []
+        self._indexes: list[Index] = []
         self._synced = asyncio.Event()
         self.objects: dict[Key, Json] = {}
 
     def on_change(self, callback: Change) -> None:
         """``callback(type, new, old)`` runs synchronously in order; for DELETED ``new`` is the last state."""
         self._callbacks.append(callback)
+
+    def index(self, where: Callable[[Json], Hashable | None]) -> Index:
+        """Is up to date when the callbacks of a change run."""
+        made = Index(where)
+        for key, obj in self.objects.items():
+            made.update(key, obj, None)
+        self._indexes.append(made)
+        return made
 
     async def synced(self) -> None:
         await self._synced.wait()
@@ -84,5 +121,7 @@ class Informer:
             self.objects.pop(key, None)
         else:
             self.objects[key] = obj
+        for index in self._indexes:
+            index.update(key, None if type is EventType.DELETED else obj, old)
         for callback in self._callbacks:
             callback(type, obj, old)

@@ -30,7 +30,16 @@ def is_terminating(obj: Json) -> bool:
 
 def controller_of(obj: Json) -> Json | None:
     """The owner reference that says ``controller: true``."""
-    return next((r for r in obj["metadata"].get("ownerReferences") or [] if r.get("controller")), None)
+    for ref in obj["metadata"].get("ownerReferences") or ():
+        if ref.get("controller"):
+            found: Json = ref
+            return found
+    return None
+
+
+def controller_uid(obj: Json) -> str | None:
+    ref = controller_of(obj)
+    return None if ref is None else str(ref.get("uid", ""))
 
 
 def is_controlled_by(obj: Json, owner: Json) -> bool:
@@ -50,8 +59,11 @@ def controller_reference(resource: Resource, owner: Json) -> Json:
 
 
 def condition_of(obj: Json, type: str) -> Json | None:
-    conditions = (obj.get("status") or {}).get("conditions") or []
-    return next((c for c in conditions if c.get("type") == type), None)
+    for condition in (obj.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == type:
+            found: Json = condition
+            return found
+    return None
 
 
 def condition_status(obj: Json, type: str) -> str | None:

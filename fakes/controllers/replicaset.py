@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from random import Random
+from typing import NamedTuple
 
 from fakes.clock import WallClock
 from fakes.controllers.controller import Reconciler, run_controller
@@ -14,9 +16,9 @@ from fakes.controllers.names import suffix
 from fakes.controllers.objects import (
     controller_of,
     controller_reference,
+    controller_uid,
     generation_of,
     is_active,
-    is_controlled_by,
     is_ready,
     is_terminal,
     is_terminating,
@@ -27,6 +29,7 @@ from fakes.controllers.objects import (
     with_condition,
 )
 from fakes.controllers.replicas import available_in_s, pod_from_template, pods_to_delete
+from fakes.controllers.tally import Tally
 from fakes.kube.selectors import match_label_selector
 from fakes.timing import Timing
 from harness.kube.port import POD, REPLICA_SET, AlreadyExists, ApiError, EventType, Json, Kube, NotFound
@@ -44,7 +47,23 @@ class _Expected:
     deleted: set[str] = field(default_factory=set)  # uids
 
 
+class _Face(NamedTuple):
+    """What of a pod the status of its ReplicaSet counts."""
+
+    active: bool
+    ready: bool
+    leaving: bool
+    labels: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, pod: Json) -> _Face:
+        leaving = is_terminating(pod) and not is_terminal(pod)
+        return cls(is_active(pod), is_ready(pod), leaving, tuple(sorted(_labels(pod).items())))
+
+
 class ReplicaSetController:
+    """A pod's change costs the same whatever the number of replicas: the pods are counted as they change."""
+
     def __init__(self, kube: Kube, wall: WallClock, rng: Random, timing: Timing | None = None) -> None:
         self._kube = kube
         self._wall = wall
@@ -55,6 +74,9 @@ class ReplicaSetController:
         self._pods = Informer(kube, POD)
         self._loop: Reconciler[Key] = Reconciler(self._sync)
         self._expected: dict[str, _Expected] = {}  # by uid of the ReplicaSet
+        self._owned = self._pods.index(controller_uid)
+        self._orphans = self._pods.index(lambda pod: namespace_of(pod) if controller_of(pod) is None else None)
+        self._tallies: defaultdict[str, Tally[_Face]] = defaultdict(Tally)  # by uid of the ReplicaSet
         self._sets.on_change(self._set_changed)
         self._pods.on_change(self._pod_changed)
 
@@ -66,7 +88,18 @@ class ReplicaSetController:
             self._expected.pop(uid_of(new), None)
         self._loop.queue.add(key_of(new))
 
+    def _count(self, type: EventType, new: Json, old: Json | None) -> None:
+        key, owner = key_of(new), None if type is EventType.DELETED else controller_uid(new)
+        before = None if old is None else controller_uid(old)
+        if before is not None and before != owner:
+            self._tallies[before].drop(key)
+            if not self._tallies[before]:
+                del self._tallies[before]
+        if owner is not None:
+            self._tallies[owner].put(key, _Face.of(new))
+
     def _pod_changed(self, type: EventType, new: Json, old: Json | None) -> None:
+        self._count(type, new, old)
         for pod in (new, old):
             owner = controller_of(pod) if pod is not None else None
             if owner is not None and owner["kind"] == REPLICA_SET.kind:
@@ -90,14 +123,15 @@ class ReplicaSetController:
         if owner is None:
             return
         await self._adopt(owner)
-        pods = [p for p in self._pods.objects.values() if is_controlled_by(p, owner)]
+        # As they are now: a pod that is made below counts only once the cache shows it.
+        counts = Counter(tally.counts) if (tally := self._tallies.get(uid_of(owner))) else Counter()
         problem: ApiError | ConnectionError | None = None
         if self._settled(owner) and not is_terminating(owner):
             try:
-                await self._manage(owner, [p for p in pods if is_active(p)])
+                await self._manage(owner, sum(n for face, n in counts.items() if face.active))
             except (ApiError, ConnectionError) as error:
                 problem = error
-        await self._write_status(owner, pods, problem)
+        await self._write_status(owner, counts, problem)
         if problem is not None:
             raise problem
 
@@ -117,14 +151,14 @@ class ReplicaSetController:
         """Takes over pods that match the selector and belong to nobody."""
         if is_terminating(owner):
             return
-        for pod in self._pods.values():
-            if controller_of(pod) is None and is_active(pod) and _selects(owner, pod):
+        for pod in list(self._orphans.get(namespace_of(owner))):
+            if is_active(pod) and _selects(owner, pod):
                 references = [*(pod["metadata"].get("ownerReferences") or []), controller_reference(REPLICA_SET, owner)]
                 metadata = {"ownerReferences": references, "resourceVersion": pod["metadata"]["resourceVersion"]}
                 await self._kube.patch(POD, name_of(pod), {"metadata": metadata}, namespace_of(pod))
 
-    async def _manage(self, owner: Json, active: list[Json]) -> None:
-        missing = int(owner["spec"].get("replicas", 1)) - len(active)
+    async def _manage(self, owner: Json, active: int) -> None:
+        missing = int(owner["spec"].get("replicas", 1)) - active
         if missing == 0:
             return
         expected = _Expected(asyncio.get_running_loop().time())
@@ -133,7 +167,8 @@ class ReplicaSetController:
             for _ in range(missing):
                 await self._create_pod(owner, expected)
             return
-        for pod in pods_to_delete(active, -missing, self._related(owner)):
+        pods = [p for p in self._owned.get(uid_of(owner)) if is_active(p)]
+        for pod in pods_to_delete(pods, -missing, self._related(owner)):
             await self._delete_pod(owner, pod, expected)
 
     async def _create_pod(self, owner: Json, expected: _Expected) -> None:
@@ -166,30 +201,37 @@ class ReplicaSetController:
         """Active pods of all ReplicaSets that share this one's owner (a rollout has several)."""
         top = controller_of(owner)
         family = [s for s in self._sets.objects.values() if top and (controller_of(s) or {}).get("uid") == top["uid"]]
-        uids = {uid_of(s) for s in family} | {uid_of(owner)}
-        return [p for p in self._pods.objects.values() if is_active(p) and (controller_of(p) or {}).get("uid") in uids]
+        uids = dict.fromkeys((*(uid_of(s) for s in family), uid_of(owner)))
+        return [p for uid in uids for p in self._owned.get(uid) if is_active(p)]
 
-    async def _write_status(self, owner: Json, pods: list[Json], problem: Exception | None) -> None:
-        active = [p for p in pods if is_active(p)]
-        min_ready_s = self._timing.clock_s(float(owner["spec"].get("minReadySeconds") or 0))
-        waits = [available_in_s(p, min_ready_s, self._wall.now()) for p in active]
-        template_labels = ((owner["spec"]["template"].get("metadata") or {}).get("labels") or {}).items()
+    async def _write_status(self, owner: Json, counts: Counter[_Face], problem: Exception | None) -> None:
+        available, later_s = self._available(owner, counts)
+        template_labels = set(((owner["spec"]["template"].get("metadata") or {}).get("labels") or {}).items())
         old = owner.get("status") or {}
         status: Json = {
             **{k: v for k, v in old.items() if k == "conditions"},
-            "replicas": len(active),
-            "fullyLabeledReplicas": sum(template_labels <= _labels(p).items() for p in active),
-            "readyReplicas": sum(is_ready(p) for p in active),
-            "availableReplicas": sum(w == 0.0 for w in waits),
-            "terminatingReplicas": sum(is_terminating(p) and not is_terminal(p) for p in pods),
+            "replicas": sum(n for face, n in counts.items() if face.active),
+            "fullyLabeledReplicas": sum(n for f, n in counts.items() if f.active and template_labels <= set(f.labels)),
+            "readyReplicas": sum(n for face, n in counts.items() if face.active and face.ready),
+            "availableReplicas": available,
+            "terminatingReplicas": sum(n for face, n in counts.items() if face.leaving),
             "observedGeneration": generation_of(owner),
         }
         self._note_failure(status, problem)
         if status != old:
             await self._kube.update(REPLICA_SET, merged(owner, status=status), subresource="status")
-        later = [w for w in waits if w]
-        if later:
-            self._loop.queue.add_after(key_of(owner), min(later))
+        if later_s is not None:
+            self._loop.queue.add_after(key_of(owner), later_s)
+
+    def _available(self, owner: Json, counts: Counter[_Face]) -> tuple[int, float | None]:
+        """How many replicas are, and in how many seconds the next one will be. Only a ReplicaSet that asks for a time
+        of readiness needs a look at every pod."""
+        min_ready_s = self._timing.clock_s(float(owner["spec"].get("minReadySeconds") or 0))
+        if min_ready_s <= 0:
+            return sum(n for face, n in counts.items() if face.active and face.ready), None
+        active = [p for p in self._owned.get(uid_of(owner)) if is_active(p)]
+        waits = [w for p in active if (w := available_in_s(p, min_ready_s, self._wall.now())) is not None]
+        return sum(w == 0.0 for w in waits), min((w for w in waits if w), default=None)
 
     def _note_failure(self, status: Json, problem: Exception | None) -> None:
         if problem is None:
