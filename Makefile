@@ -7,7 +7,7 @@ READY  := $(VENV)/.installed
 UV_VERSION := 0.13.9
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test repeat check format lock clean
+.PHONY: help setup demo controlplane test repeat check format lock clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -26,6 +26,9 @@ setup: $(READY)  ## make .venv, or reuse it
 
 demo: $(READY)  ## a burst of tokens, a spot interruption in the middle of it, a verdict and a report
 	@$(BIN)/gpu-harness run experiments/spot-interruption-during-burst.yaml
+
+controlplane: $(READY)  ## build a real Kubernetes 1.37 control plane from Go modules, once (Go >= 1.26; minutes)
+	@$(BIN)/python -m harness.stack build
 
 test: $(READY)  ## all tests
 	@$(BIN)/python -m pytest

@@ -1,0 +1,135 @@
+"""Builds real programs from their Go modules into the user's cache, once each.
+
+The folders under ``controlplane/`` pin every module by hash, so a build is the same everywhere. One that is cut short
+goes on where it was: each program is put in place whole, and Go keeps what it compiled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import TargetError
+from harness.stack.cache import built_dir
+from harness.stack.component import Component
+
+Say = Callable[[str], None]
+PROGRESS_S = 5.0
+_COMPILED_PACKAGE = re.compile(r"^[\w.~/-]+$")
+"""With -v, go build prints the import path of each package it compiles, one a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """``took_s`` is 0 for a program that was there already."""
+
+    name: str
+    path: Path
+    size_mb: float
+    took_s: float
+
+
+def build(components: Sequence[Component], say: Say, folder: Path | None = None) -> list[Built]:
+    """Each of ``components`` in ``folder`` (the cache, by default). TargetError with Go's own words when one cannot be
+    built; those before it stay."""
+    folder = folder or built_dir()
+    folder.mkdir(parents=True, exist_ok=True)
+    with _alone(folder, say):
+        return [_build(component, folder, say) for component in components]
+
+
+def recipe(component: Component) -> str:
+    """What a program is built from, in one word: it is built again when this changes."""
+    pinned = [(component.folder / name).read_bytes() for name in ("go.mod", "go.sum")]
+    how = [component.package, component.ldflags, platform.system(), platform.machine()]
+    return hashlib.sha256(b"\0".join([*pinned, *(part.encode() for part in how)])).hexdigest()
+
+
+def _build(component: Component, folder: Path, say: Say) -> Built:
+    program, note = folder / component.name, folder / f"{component.name}.json"
+    made_from = recipe(component)
+    if program.exists() and _noted(note) == made_from:
+        return Built(component.name, program, _size_mb(program), 0.0)
+    go = shutil.which("go")
+    if go is None:
+        raise TargetError(
+            f"{component.name} is built from Go modules, and there is no `go` on PATH",
+            hint="install Go >= 1.26 (https://go.dev/dl), or point --bin-dir at a folder that has the programs",
+        )
+    say(f"{component.name}: building {component.package}")
+    started = time.monotonic()
+    part = folder / f".{component.name}.part"
+    argv = [go, "build", "-v", "-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags", component.ldflags]
+    argv += ["-o", str(part), component.package]
+    _run_go(component, argv, say)
+    part.rename(program)
+    took_s = time.monotonic() - started
+    note.write_text(json.dumps({"recipe": made_from, "took_s": round(took_s, 1)}) + "\n")
+    built = Built(component.name, program, _size_mb(program), took_s)
+    say(f"{component.name}: {built.size_mb:.0f} MB after {took_s:.0f} s")
+    return built
+
+
+def _run_go(component: Component, argv: Sequence[str], say: Say) -> None:
+    """Counts compiled packages as progress, and passes on whatever else Go says."""
+    words: list[str] = []
+    compiled, told = 0, time.monotonic()
+    started = told
+    env = {**os.environ, "CGO_ENABLED": "0"}
+    with subprocess.Popen(
+        argv, cwd=component.folder, env=env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as go:
+        assert go.stderr is not None
+        try:
+            for line in go.stderr:
+                if _COMPILED_PACKAGE.match(line):
+                    compiled += 1
+                else:
+                    words.append(line.rstrip())
+                now = time.monotonic()
+                if now - told >= PROGRESS_S:
+                    told = now
+                    latest = line.strip() if compiled else words[-1]
+                    say(f"{component.name}: {compiled} packages compiled, {now - started:.0f} s ({latest})")
+        except BaseException:
+            go.terminate()
+            raise
+    if go.returncode != 0:
+        raise TargetError(
+            "\n    ".join([f"Go could not build {component.name} (exit code {go.returncode}):", *words[-30:]]),
+            hint=f"in {component.folder}: {' '.join(argv[:4])} … {component.package}",
+        )
+
+
+def _noted(note: Path) -> str | None:
+    try:
+        return str(json.loads(note.read_text())["recipe"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _size_mb(path: Path) -> float:
+    return path.stat().st_size / 1e6
+
+
+@contextlib.contextmanager
+def _alone(folder: Path, say: Say) -> Iterator[None]:
+    """One build at a time; the lock goes with the process that holds it."""
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another build to end")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

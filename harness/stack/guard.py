@@ -1,0 +1,85 @@
+"""Runs one foreign program and lets it outlive nobody: ``python -m harness.stack.guard PROGRAM ARGUMENT...``.
+
+Our own children watch a pipe to their parent (``harness.run.parent``); programs we did not write know nothing of it, so
+this process holds the pipe for them. When the pipe ends, or on SIGTERM, the program gets SIGTERM, and SIGKILL a little
+later. The guard ends as the program did, by the same code or the same signal. Where the kernel offers it (Linux), the
+program is also killed when the guard itself is killed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import NoReturn
+
+from harness.run.parent import watch_parent
+
+ORPHAN_GRACE_S = 1.0
+"""Between SIGTERM and SIGKILL once the parent is gone: nothing outlives it by more than two seconds."""
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+class Guard:
+    """A request to stop that comes before the program is there is kept for it."""
+
+    def __init__(self) -> None:
+        self._program: subprocess.Popen[bytes] | None = None
+        self._asked = False
+
+    def ask(self, number: int, frame: FrameType | None) -> None:
+        self._asked = True
+        if self._program is not None:
+            self._program.terminate()
+
+    def run(self, argv: list[str]) -> int:
+        """The program's return code as ``subprocess`` counts it: negative for a signal."""
+        self._program = subprocess.Popen(argv, stdin=subprocess.DEVNULL, preexec_fn=_die_with_the_guard())
+        if self._asked:
+            self._program.terminate()
+        watch_parent(self._parent_is_gone)
+        return self._program.wait()
+
+    def _parent_is_gone(self) -> None:
+        assert self._program is not None
+        self._program.terminate()
+        killing = threading.Timer(ORPHAN_GRACE_S, self._program.kill)
+        killing.daemon = True
+        killing.start()
+
+
+def _die_with_the_guard() -> Callable[[], None] | None:
+    """What the child does between fork and exec. The library is loaded before the fork: loading it after could hang."""
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _end_like(code: int) -> NoReturn:
+    if code < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program's core, if any, is the one that is wanted
+        signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
+        os.kill(os.getpid(), -code)
+    sys.exit(code)
+
+
+def main() -> NoReturn:
+    guard = Guard()
+    signal.signal(signal.SIGTERM, guard.ask)
+    signal.signal(signal.SIGINT, guard.ask)
+    try:
+        code = guard.run(sys.argv[1:])
+    except OSError as error:
+        sys.exit(f"{sys.argv[1]}: {error.strerror}")
+    _end_like(code)
+
+
+if __name__ == "__main__":
+    main()

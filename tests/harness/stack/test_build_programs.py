@@ -1,0 +1,71 @@
+"""Programs are built once, again when their pins change, and Go's own words reach people."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from programs import python_program
+
+from harness.errors import TargetError
+from harness.stack import component as component_module
+from harness.stack.build import build
+from harness.stack.component import Component
+
+GO = """
+import pathlib, sys
+args = sys.argv[1:]
+if "broken" in args[-1]:
+    sys.exit("go: downloading example.org/x v1.0.0\\nmain.go:3:2: undefined: frobnicate")
+print("example.org/x/package", file=sys.stderr)
+target = pathlib.Path(args[args.index("-o") + 1])
+target.write_text("built " + args[-1])
+with open("calls", "a") as calls: calls.write(args[-1] + "\\n")
+"""
+"""Stands for `go`: writes what it was asked to build, or fails as Go fails."""
+
+ONE = Component("one", "m", "example.org/one", ("1",))
+BROKEN = Component("broken", "m", "example.org/broken", ("1",))
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    python_program(tmp_path / "bin", "go", GO)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr(component_module, "MODULES", tmp_path)
+    folder = tmp_path / "m"
+    folder.mkdir()
+    for name in ("go.mod", "go.sum"):
+        (folder / name).write_text("module m\n")
+    return folder
+
+
+def test_built_once_and_again_when_a_pin_or_a_flag_changes(module: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    first = build([ONE], said.append, tmp_path / "cache")
+    again = build([ONE], said.append, tmp_path / "cache")
+    assert (first[0].path, again[0].path) == (tmp_path / "cache" / "one",) * 2
+    assert first[0].path.read_text() == "built example.org/one"
+    assert (first[0].took_s > 0, again[0].took_s) == (True, 0)
+    assert (module / "calls").read_text().splitlines() == ["example.org/one"]
+    (module / "go.sum").write_text("another pin\n")
+    build([ONE], said.append, tmp_path / "cache")
+    build([replace(ONE, ldflags="-s")], said.append, tmp_path / "cache")
+    assert (module / "calls").read_text().splitlines() == ["example.org/one"] * 3
+
+
+def test_a_failed_build_shows_what_go_said_and_keeps_what_was_built(module: Path, tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match="undefined: frobnicate") as failed:
+        build([ONE, BROKEN], lambda _: None, tmp_path / "cache")
+    assert "broken" in str(failed.value)
+    assert (tmp_path / "cache" / "one").exists()
+    assert not (tmp_path / "cache" / "broken").exists()
+    build([ONE], lambda _: None, tmp_path / "cache")
+    assert (module / "calls").read_text().splitlines() == ["example.org/one"]
+
+
+def test_without_go_one_error_says_what_to_do(module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    with pytest.raises(TargetError, match="no `go` on PATH"):
+        build([ONE], lambda _: None, tmp_path / "cache")
