@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fakes.controllers.cluster import Cluster
 from fakes.controllers.objects import condition_status, with_condition
-from fakes.controllers.placement import Cluster, Refusal, explain
+from fakes.controllers.placement import Refusal, explain
 from harness.kube.port import Json
 
 CONDITION = "PodGroupInitiallyScheduled"

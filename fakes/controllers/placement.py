@@ -1,4 +1,4 @@
-"""Where a pod fits: the scheduler's filters, its scores, and how it words a refusal. Pure but for ``Cluster.place``."""
+"""Where a pod fits: the scheduler's filters, its scores, and how it words a refusal. Pure but for ``NodeRoom.hold``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fakes.controllers.objects import controller_of, is_terminal, is_terminating, name_of, node_of, uid_of
+from fakes.controllers.objects import controller_of, is_terminal, is_terminating, name_of, uid_of
 from fakes.controllers.resources import CPU, MEMORY, PODS, Amounts, amounts, requested
 from harness.kube.port import Json
 
@@ -19,6 +19,10 @@ TOO_MANY_PODS = "Too many pods"
 
 # A pod that asks for nothing still weighs something when nodes are compared (Kubernetes' own figures).
 UNASKED = {CPU: 100, MEMORY: 200 * 1024 * 1024}
+
+
+Rank = tuple[float, int, str]
+"""How well a node suits; the smallest is the best, and its last part is the node's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,33 +58,7 @@ class NodeRoom:
             for resource, amount in values.items():
                 counter[resource] += amount * times
         self.used[PODS] += times
-        self.owners[_owner_uid(pod)] += times
-
-
-class Cluster:
-    """Nodes with their free room; placements can be tried and taken back."""
-
-    def __init__(self, nodes: Iterable[Json], pods: Iterable[Json]) -> None:
-        self.rooms = {name_of(n): NodeRoom.of(n) for n in sorted(nodes, key=name_of) if not is_terminating(n)}
-        for pod in pods:
-            room = self.rooms.get(node_of(pod))
-            if room is not None and holds_room(pod):
-                room.hold(pod)
-
-    def place(self, pod: Json, node: str) -> None:
-        self.rooms[node].hold(pod)
-
-    def take_back(self, pod: Json, node: str) -> None:
-        self.rooms[node].hold(pod, -1)
-
-    def choose(self, pod: Json) -> str | dict[str, Refusal]:
-        """The name of the best node, or every node's refusal."""
-        asked = requested(pod)
-        refusals = {n: why for n, room in self.rooms.items() if (why := _refuse(pod, asked, room)) is not None}
-        fitting = [room for name, room in self.rooms.items() if name not in refusals]
-        if not fitting:
-            return refusals
-        return min(fitting, key=lambda room: _rank(pod, asked, room)).name
+        self.owners[owner_uid(pod)] += times
 
 
 def unknown_constraint(pod: Json) -> str | None:
@@ -102,10 +80,11 @@ def holds_room(pod: Json) -> bool:
 
 def refuse(pod: Json, room: NodeRoom) -> Refusal | None:
     """The first filter that says no, in Kubernetes' order."""
-    return _refuse(pod, requested(pod), room)
+    return refuse_asked(pod, requested(pod), room)
 
 
-def _refuse(pod: Json, asked: Amounts, room: NodeRoom) -> Refusal | None:
+def refuse_asked(pod: Json, asked: Amounts, room: NodeRoom) -> Refusal | None:
+    """As ``refuse``, for a caller that knows what the pod asks for."""
     if unknown := unknown_constraint(pod):
         return Refusal((f"node(s) skipped: the embedded scheduler does not know {unknown}",), True)
     node, spec = room.node, pod["spec"]
@@ -188,7 +167,7 @@ def _matches(expression: Json, labels: Mapping[str, str]) -> bool:
     return False
 
 
-def _rank(pod: Json, asked: Amounts, room: NodeRoom) -> tuple[float, int, str]:
+def rank(pod: Json, asked: Amounts, room: NodeRoom) -> Rank:
     """Smallest wins: the fullest resource mix loses, then many siblings lose, then the name decides."""
     shares = [
         min(1.0, (room.weight[resource] + amount) / room.total[resource])
@@ -201,10 +180,10 @@ def _rank(pod: Json, asked: Amounts, room: NodeRoom) -> tuple[float, int, str]:
         for taint in room.node.get("spec", {}).get("taints") or []
         if taint.get("effect") == "PreferNoSchedule" and not tolerated(taint, pod["spec"].get("tolerations") or [])
     )
-    return round(fullness + unwanted, 9), room.owners[_owner_uid(pod)], room.name
+    return round(fullness + unwanted, 9), room.owners[owner_uid(pod)], room.name
 
 
-def _owner_uid(pod: Json) -> str:
+def owner_uid(pod: Json) -> str:
     return str((controller_of(pod) or {}).get("uid") or uid_of(pod))
 
 

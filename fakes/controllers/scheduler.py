@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from fakes.clock import WallClock
 from fakes.config import PlantedBug
+from fakes.controllers.cluster import Cluster
 from fakes.controllers.controller import retry_delay_s, run_controller
 from fakes.controllers.events import EventRecorder
 from fakes.controllers.gang import GangPlan, group_name, group_status, plan_gang, waiting_message
@@ -26,7 +27,7 @@ from fakes.controllers.objects import (
     uid_of,
     with_condition,
 )
-from fakes.controllers.placement import Cluster, explain
+from fakes.controllers.placement import explain
 from fakes.timing import Timing
 from harness.kube.port import (
     NODE,
@@ -62,6 +63,9 @@ class Scheduler:
         self._pods = Informer(kube, POD)
         self._nodes = Informer(kube, NODE)
         self._groups = Informer(kube, POD_GROUP)
+        self._unbound = self._pods.index(lambda pod: None if node_of(pod) else True)
+        self._members = self._pods.index(_gang_of)
+        self._cluster = Cluster()
         self._assumed: dict[str, str] = {}  # pod uid → node, until the cache shows the binding
         self._told: dict[str, str] = {}  # pod uid → the refusal that was written last
         self._wake = asyncio.Event()
@@ -80,12 +84,22 @@ class Scheduler:
         if node_of(new) or type is EventType.DELETED:
             self._assumed.pop(uid, None)
             self._told.pop(uid, None)
-        if type is not EventType.MODIFIED or old is None or _placement_state(new) != _placement_state(old):
-            self._wake.set()
+        if type is EventType.MODIFIED and old is not None and _placement_state(new) == _placement_state(old):
+            return
+        if type is EventType.DELETED:
+            self._cluster.pod_gone(new)
+        elif uid not in self._assumed:
+            self._cluster.pod_changed(new)
+        self._wake.set()
 
     def _node_changed(self, type: EventType, new: Json, old: Json | None) -> None:
-        if type is not EventType.MODIFIED or old is None or _node_state(new) != _node_state(old):
-            self._wake.set()
+        if type is EventType.MODIFIED and old is not None and _node_state(new) == _node_state(old):
+            return
+        if type is EventType.DELETED:
+            self._cluster.node_gone(name_of(new))
+        else:
+            self._cluster.node_changed(new)
+        self._wake.set()
 
     def _group_changed(self, type: EventType, new: Json, old: Json | None) -> None:
         if type is not EventType.MODIFIED or old is None or new.get("spec") != old.get("spec"):
@@ -106,24 +120,17 @@ class Scheduler:
 
     async def _cycle(self) -> bool:
         """One look at all pending pods. True when a write failed and has to be tried again."""
-        cluster = Cluster(self._nodes.values(), [self._assumed_pod(p) for p in self._pods.values()])
         failed = False
         for entity in sorted(self._pending(), key=lambda e: e.rank):
             if entity.group is None:
-                failed |= await self._schedule_pod(cluster, entity.pods[0])
+                failed |= await self._schedule_pod(entity.pods[0])
             else:
-                failed |= await self._schedule_gang(cluster, entity.group, entity.pods)
+                failed |= await self._schedule_gang(entity.group, entity.pods)
         return failed
-
-    def _assumed_pod(self, pod: Json) -> Json:
-        node = self._assumed.get(uid_of(pod))
-        return pod if node is None or node_of(pod) else merged(pod, spec={**pod["spec"], "nodeName": node})
 
     def _pending(self) -> Iterable[_Entity]:
         gangs: dict[Key, _Entity] = {}
-        for pod in sorted(self._pods.values(), key=_age):
-            if not self._is_pending(pod):
-                continue
+        for pod in sorted(filter(self._is_pending, self._unbound.get(True)), key=_age):
             name = group_name(pod) if self._gangs else None
             if name is None:
                 yield _Entity([pod], None, (-_priority(pod), *_age(pod)))
@@ -137,28 +144,27 @@ class Scheduler:
     def _is_pending(self, pod: Json) -> bool:
         spec = pod["spec"]
         return (
-            not node_of(pod)
-            and uid_of(pod) not in self._assumed
+            uid_of(pod) not in self._assumed
             and is_active(pod)
             and not spec.get("schedulingGates")
             and spec.get("schedulerName", NAME) == NAME
         )
 
-    async def _schedule_pod(self, cluster: Cluster, pod: Json) -> bool:
-        choice = cluster.choose(pod)
+    async def _schedule_pod(self, pod: Json) -> bool:
+        choice = self._cluster.choose(pod)
         if not isinstance(choice, str):
             return await self._refuse(pod, explain(choice))
-        cluster.place(pod, choice)
+        self._cluster.place(pod, choice)
         return not await self._bind(pod, choice)
 
-    async def _schedule_gang(self, cluster: Cluster, key: Key, pending: Sequence[Json]) -> bool:
+    async def _schedule_gang(self, key: Key, pending: Sequence[Json]) -> bool:
         group = self._groups.objects.get(key)
         bound = self._bound_members(key)
         waits = waiting_message(key[1], group, bound + len(pending))
         if waits is not None or group is None:
             plan = GangPlan((), tuple((pod, waits or "") for pod in pending), waits or "")
         else:
-            plan = plan_gang(cluster, group, pending, bound)
+            plan = plan_gang(self._cluster, group, pending, bound)
         for pod, node in plan.placed:
             self._assumed[uid_of(pod)] = node
         failed = False
@@ -170,11 +176,7 @@ class Scheduler:
 
     def _bound_members(self, key: Key) -> int:
         """Members that have a node and stay there; one on its way out counts no more."""
-        return sum(
-            bool(node_of(p) or uid_of(p) in self._assumed) and is_active(p)
-            for p in self._pods.objects.values()
-            if namespace_of(p) == key[0] and group_name(p) == key[1]
-        )
+        return sum(bool(node_of(p) or uid_of(p) in self._assumed) and is_active(p) for p in self._members.get(key))
 
     async def _bind(self, pod: Json, node: str) -> bool:
         """False when it has to be tried again."""
@@ -182,14 +184,22 @@ class Scheduler:
         try:
             await self._kube.bind(name_of(pod), namespace_of(pod), node)
         except (Conflict, NotFound):
-            self._assumed.pop(uid_of(pod), None)  # bound by somebody else, or gone; the cache will tell
+            self._give_up(pod)  # bound by somebody else, or gone; the cache will tell
             return True
         except (ApiError, ConnectionError):
-            self._assumed.pop(uid_of(pod), None)
+            self._give_up(pod)
             return False
         message = f"Successfully assigned {namespace_of(pod)}/{name_of(pod)} to {node}"
         await self._events.normal(POD, pod, "Scheduled", message)
         return True
+
+    def _give_up(self, pod: Json) -> None:
+        self._assumed.pop(uid_of(pod), None)
+        current = self._pods.objects.get(key_of(pod))
+        if current is None:
+            self._cluster.pod_gone(pod)
+        else:
+            self._cluster.pod_changed(current)
 
     async def _refuse(self, pod: Json, message: str) -> bool:
         """True when the condition could not be written."""
@@ -232,6 +242,11 @@ class Scheduler:
 
 def _priority(pod: Json) -> int:
     return int(pod["spec"].get("priority") or 0)
+
+
+def _gang_of(pod: Json) -> Key | None:
+    name = group_name(pod)
+    return None if name is None else (namespace_of(pod), name)
 
 
 def _age(pod: Json) -> tuple[str, str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from controller_cluster import node, pod, pod_group
 
+from fakes.controllers.cluster import Cluster
 from fakes.controllers.gang import GangPlan, group_status, plan_gang
 from fakes.controllers.objects import name_of
-from fakes.controllers.placement import Cluster, explain
+from fakes.controllers.placement import explain
 from fakes.controllers.quantity import format_milli, milli, parse_quantity, scaled_value
 from fakes.controllers.resources import requested
 
@@ -208,3 +211,32 @@ def test_group_status_is_terminal_once_true():
     }
     group["status"] = placed
     assert group_status(group, GangPlan(message="lost"), "t4") is None
+
+
+def test_a_kept_cluster_chooses_as_a_fresh_one_does():
+    """Whatever has changed since, the remembered answers are those of a cluster that was only just made."""
+    rng, kept = Random(3), Cluster()
+    nodes: dict[str, dict] = {}
+    pods: dict[str, dict] = {}
+    kinds = [{}, {"nodeSelector": {KEY: "spot"}}, {"tolerations": [{"operator": "Exists"}]}]
+    for turn in range(600):
+        match rng.randrange(5):
+            case 0:
+                name = f"n{rng.randrange(6)}"
+                taints = [NO_SCHEDULE] if rng.random() < 0.3 else []
+                nodes[name] = node(name, taints=taints, labels={KEY: rng.choice(["spot", "on-demand"])})
+                kept.node_changed(nodes[name])
+            case 1 if nodes:
+                gone = rng.choice(sorted(nodes))
+                del nodes[gone]
+                kept.node_gone(gone)
+            case 2 if pods:
+                kept.pod_gone(pods.pop(rng.choice(sorted(pods))))
+            case _:
+                asked = pod(f"p{turn}", spec=rng.choice(kinds))
+                choice = kept.choose(asked)
+                assert choice == Cluster(nodes.values(), pods.values()).choose(asked)
+                if isinstance(choice, str):
+                    pods[name_of(asked)] = {**asked, "spec": {**asked["spec"], "nodeName": choice}}
+                    kept.place(asked, choice)
+    assert pods, "nothing was ever placed"
