@@ -7,7 +7,7 @@ READY  := $(VENV)/.installed
 UV_VERSION := 0.13.9
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo controlplane test repeat check format lock clean
+.PHONY: help setup demo controlplane test repeat verdict-matrix check format lock clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -35,6 +35,9 @@ test: $(READY)  ## all tests
 
 repeat: $(READY)  ## every shipped experiment over ten seeds (about an hour)
 	@$(BIN)/python tests/whole_runs/repeat.py --reports reports/repeat
+
+verdict-matrix: $(READY)  ## every planted bug and the healthy world over many seeds, in virtual time
+	@$(BIN)/python tests/matrix/verdict_matrix.py --write
 
 check: $(READY)  ## typing and lint
 	@$(BIN)/ruff check .

@@ -109,7 +109,7 @@ def test_every_kind_of_arrivals_and_lengths_is_explained() -> None:
 
 
 def test_every_planted_bug_is_explained() -> None:
-    assert {bug.value for bug in PlantedBug} <= set(ticked(DOCS / "experiments.md"))
+    assert {bug.value for bug in PlantedBug} <= set(ticked(DOCS / "verdict-matrix.md"))
 
 
 def test_every_latency_and_every_mark_is_explained() -> None:

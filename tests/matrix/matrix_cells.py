@@ -1,0 +1,110 @@
+"""One cell of the matrix: an experiment with a planted bug and a seed, run to its verdict in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from matrix_rows import ROOT, Row
+
+from harness.run.judging import judge_run, write_verdict
+from harness.run.preparing import prepare
+from harness.run.progress import Progress
+from harness.run.rundir import RunDir, create, keep_spec
+from harness.run.view import PlainView
+from harness.run.virtual.loop import VirtualLoop
+from harness.run.virtual.run import VirtualRun
+from harness.run.virtual.script import read_script
+from harness.spec.experiment import load_experiment
+from harness.verdict import Role, Status, Verdict
+
+NO_BUGS = "planted_bugs: []"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one check answered, before and after the merge rule."""
+
+    check: str
+    validity: bool
+    status: str
+    judged: str
+    text: str
+    """Sentence and story."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    row: str
+    seed: int
+    status: str
+    said: tuple[Said, ...]
+    cpu_s: float
+
+    def of(self, check: str) -> Said | None:
+        return next((s for s in self.said if s.check == check), None)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Checks whose fail counts."""
+        return tuple(s.check for s in self.said if not s.validity and s.judged == Status.FAIL)
+
+    @property
+    def unsure(self) -> tuple[str, ...]:
+        return tuple(s.check for s in self.said if s.status == Status.UNKNOWN or (s.validity and s.status != "pass"))
+
+
+def run_cell(experiment: str, bug: str | None, name: str, seed: int, keep: Path | None = None) -> Cell:
+    """``keep`` is where the run's folder stays; else it is thrown away."""
+    began_s = time.process_time()
+    folder = Path(tempfile.mkdtemp(prefix="verdict-matrix-"))
+    try:
+        run_dir, _ = run(planted(ROOT / experiment, bug, folder / "spec"), seed, keep or folder)
+        verdict = judge_run(run_dir)
+        write_verdict(run_dir, verdict)
+        return cell(name, seed, verdict, time.process_time() - began_s)
+    finally:
+        shutil.rmtree(folder)
+
+
+def cell(name: str, seed: int, verdict: Verdict, cpu_s: float) -> Cell:
+    said = tuple(
+        Said(f.check, f.role is Role.VALIDITY, f.status, f.judged or f.status, f"{f.sentence} {f.story}")
+        for f in verdict.findings
+    )
+    return Cell(name, seed, verdict.status, said, cpu_s)
+
+
+def planted(experiment: Path, bug: str | None, folder: Path) -> Path:
+    """A working copy of the experiment and its files, with the bug switched on."""
+    copy = folder / keep_spec(RunDir(folder.parent), experiment, load_experiment(experiment).files)
+    if bug is not None:
+        text = copy.read_text()
+        assert text.count(NO_BUGS) == 1, f"{experiment} must say `{NO_BUGS}` where a bug is to be planted"
+        copy.write_text(text.replace(NO_BUGS, f"planted_bugs: [{bug}]"))
+    return copy
+
+
+def run(experiment: Path, seed: int, reports: Path) -> tuple[RunDir, Progress]:
+    prepared = prepare(experiment, seed=seed, target="embedded", cut=None, virtual=True)
+    run_dir = create(reports, experiment)
+    spec_path = keep_spec(run_dir, experiment, prepared.experiment.files)
+    run_dir.plan.write_text(prepared.plan.to_json())
+    prepared.plan.schedule.write(run_dir.schedule)
+    command = f"gpu-harness run {experiment} --virtual --seed {seed}"
+
+    async def course() -> Progress:
+        view = PlainView(io.StringIO())
+        return await VirtualRun(prepared, read_script(prepared.experiment), run_dir, view, command, spec_path).run()
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return run_dir, runner.run(course())
+
+
+def run_row(row: Row, seed: int, keep: Path | None = None) -> Cell:
+    return run_cell(row.experiment, row.bug.value if row.bug else None, row.name, seed, keep)

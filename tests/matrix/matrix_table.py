@@ -1,0 +1,87 @@
+"""What came of each cell, and the table of it."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from matrix_cells import Cell
+from matrix_rows import Row
+
+
+class Came(enum.StrEnum):
+    """Of a cell with something wrong in it, or of a healthy one."""
+
+    RIGHT = "right check"
+    OTHER = "another"
+    MISSED = "missed"
+    UNJUDGED = "unknown"
+    PASSED = "passed"
+    FALSE_ALARM = "false alarm"
+
+
+def came_of(row: Row, cell: Cell) -> Came:
+    """A run that must be unknown and fails is a false alarm: what it accuses is not to blame."""
+    said = cell.of(row.check)
+    named = said is not None and all(word in said.text for word in row.words)
+    if row.status == "unknown":
+        if cell.status == "fail":
+            return Came.FALSE_ALARM
+        if cell.status == "pass":
+            return Came.MISSED
+        return Came.RIGHT if said is not None and named and said.judged == "unknown" else Came.OTHER
+    if cell.status == "pass":
+        return Came.MISSED
+    if cell.status == "unknown":
+        return Came.UNJUDGED
+    return Came.RIGHT if said is not None and said.judged == "fail" and named else Came.OTHER
+
+
+def came_of_healthy(cell: Cell) -> Came:
+    return {"pass": Came.PASSED, "fail": Came.FALSE_ALARM}.get(cell.status, Came.UNJUDGED)
+
+
+def row_line(row: Row, cells: Sequence[Cell]) -> str:
+    came = Counter(came_of(row, cell) for cell in cells)
+    also = Counter(check for cell in cells for check in cell.failed if check != row.check)
+    others = ", ".join(f"`{check}` {n}" for check, n in also.most_common()) or "-"
+    counts = " | ".join(
+        str(came[c] or "-") for c in (Came.RIGHT, Came.OTHER, Came.UNJUDGED, Came.MISSED, Came.FALSE_ALARM)
+    )
+    wanted = f"`{row.check}`" if row.status == "fail" else f"`{row.check}` (unknown)"
+    return f"| `{row.name}` | {row.breaks} | {wanted} | {counts} | {others} |"
+
+
+ROW_HEAD = (
+    "| planted | what it breaks | must be found by | right check | another | unknown | missed | false alarm "
+    "| also failed |\n"
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+)
+HEALTHY_HEAD = (
+    "| healthy world | runs | passed | unknown | false alarm | said by |\n| --- | --- | --- | --- | --- | --- |"
+)
+
+
+def healthy_line(experiment: str, cells: Sequence[Cell]) -> str:
+    came = Counter(came_of_healthy(cell) for cell in cells)
+    by = Counter(check for cell in cells if cell.status != "pass" for check in (cell.failed or cell.unsure))
+    said = ", ".join(f"`{check}` {n}" for check, n in by.most_common()) or "-"
+    counts = " | ".join(str(came[c] or "-") for c in (Came.PASSED, Came.UNJUDGED, Came.FALSE_ALARM))
+    return f"| `{experiment}` | {len(cells)} | {counts} | {said} |"
+
+
+def bad(rows: Iterable[tuple[Row, Sequence[Cell]]], healthy: Iterable[tuple[str, Sequence[Cell]]]) -> list[str]:
+    """What is not as it must be, a line each."""
+    found = [
+        f"{row.name} seed {cell.seed}: {came_of(row, cell)} ({', '.join(cell.failed) or cell.status})"
+        for row, cells in rows
+        for cell in cells
+        if came_of(row, cell) is not Came.RIGHT
+    ]
+    return found + [
+        f"{experiment} seed {cell.seed}: {Came.FALSE_ALARM} ({', '.join(cell.failed)})"
+        for experiment, cells in healthy
+        for cell in cells
+        if came_of_healthy(cell) is Came.FALSE_ALARM
+    ]

@@ -1,0 +1,65 @@
+"""A slice of the verdict matrix: each row and each healthy world with one seed. All of it: `make verdict-matrix`."""
+
+from __future__ import annotations
+
+import pytest
+from matrix_cells import Cell, Said, run_cell, run_row
+from matrix_rows import HEALTHY, ROOT, ROWS, Row
+from matrix_table import Came, came_of, came_of_healthy
+
+from fakes.config import PlantedBug
+from harness.checks.judge import CHECKS, VALIDITY
+
+SEED = 1
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_what_is_wrong_is_found_by_the_check_that_promises_it(row: Row) -> None:
+    cell = run_row(row, SEED)
+    said = cell.of(row.check)
+    assert came_of(row, cell) is Came.RIGHT, f"{cell.status}, failed: {cell.failed}; {row.check} said: {said}"
+
+
+@pytest.mark.parametrize("experiment", HEALTHY)
+def test_a_healthy_world_passes(experiment: str) -> None:
+    cell = run_cell(experiment, None, experiment, SEED)
+    assert came_of_healthy(cell) is Came.PASSED, f"failed: {cell.failed}, unsure: {cell.unsure}"
+
+
+def test_every_planted_bug_and_every_negative_experiment_has_a_row() -> None:
+    assert {row.bug for row in ROWS if row.bug} == set(PlantedBug)
+    files = {f"experiments/negative/{file.name}" for file in (ROOT / "experiments" / "negative").glob("*.yaml")}
+    assert files - {row.experiment for row in ROWS} == set()
+    assert len({row.name for row in ROWS}) == len(ROWS)
+
+
+def test_rows_name_checks_that_exist_and_say_what_they_must_say() -> None:
+    for row in ROWS:
+        assert row.check in (VALIDITY if row.status == "unknown" and row.check in VALIDITY else CHECKS), row.name
+        assert row.words and all(row.words), row.name
+
+
+ROW = Row("a promise", "pdb", ("the cause",), PlantedBug.DRAIN_IGNORES_PDB)
+NO_VERDICT = Row("a premise", "load_offered", ("late",), None, status="unknown")
+
+
+def cell(status: str, *said: tuple[str, str, str]) -> Cell:
+    return Cell("row", 1, status, tuple(Said(c, c in VALIDITY, judged, judged, text) for c, judged, text in said), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("row", "ran", "came"),
+    [
+        pytest.param(ROW, cell("fail", ("pdb", "fail", "for the cause")), Came.RIGHT, id="right"),
+        pytest.param(ROW, cell("fail", ("pdb", "fail", "for another")), Came.OTHER, id="for-another-cause"),
+        pytest.param(ROW, cell("fail", ("gang", "fail", ""), ("pdb", "pass", "")), Came.OTHER, id="another-check"),
+        pytest.param(ROW, cell("pass", ("pdb", "pass", "the cause")), Came.MISSED, id="missed"),
+        pytest.param(ROW, cell("unknown", ("pdb", "unknown", "the cause")), Came.UNJUDGED, id="unknown"),
+        pytest.param(NO_VERDICT, cell("unknown", ("load_offered", "unknown", "late")), Came.RIGHT, id="premise"),
+        pytest.param(NO_VERDICT, cell("fail", ("load_offered", "unknown", "late")), Came.FALSE_ALARM, id="accused"),
+        pytest.param(NO_VERDICT, cell("pass", ("load_offered", "pass", "late")), Came.MISSED, id="premise-missed"),
+        pytest.param(NO_VERDICT, cell("unknown", ("load_offered", "pass", "")), Came.OTHER, id="by-another"),
+    ],
+)
+def test_what_came_of_a_cell(row: Row, ran: Cell, came: Came) -> None:
+    assert came_of(row, ran) is came
