@@ -12,6 +12,7 @@ from pathlib import Path
 
 from matrix_rows import ROOT, Row
 
+from harness.history.reader import History
 from harness.run.judging import judge_run, write_verdict
 from harness.run.preparing import prepare
 from harness.run.progress import Progress
@@ -65,7 +66,7 @@ def run_cell(experiment: str, bug: str | None, name: str, seed: int, keep: Path 
     folder = Path(tempfile.mkdtemp(prefix="verdict-matrix-"))
     try:
         run_dir, _ = run(planted(ROOT / experiment, bug, folder / "spec"), seed, keep or folder)
-        verdict = judge_run(run_dir)
+        verdict = judge_run(run_dir, History.load(run_dir.path))
         write_verdict(run_dir, verdict)
         return cell(name, seed, verdict, time.process_time() - began_s)
     finally:
