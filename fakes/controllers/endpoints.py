@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
 from fakes.controllers.objects import (
     is_ready,
@@ -20,7 +20,6 @@ from harness.kube.port import Json
 SERVICE_LABEL = "kubernetes.io/service-name"
 MANAGED_BY_LABEL = "endpointslice.kubernetes.io/managed-by"
 MANAGER = "endpointslice-controller.k8s.io"
-PER_SLICE = 100
 ZONE_LABEL = "topology.kubernetes.io/zone"
 
 Ports = tuple[tuple[tuple[str, str | int], ...], ...]
@@ -86,30 +85,3 @@ def _target_port(port: Json, pod: Json) -> int | None:
             if offered.get("name") == target and same_protocol:
                 return int(offered["containerPort"])
     return None
-
-
-def wanted_slices(service: Json, pods: Iterable[Json], zones: Mapping[str, str]) -> list[tuple[list[Json], list[Json]]]:
-    """(endpoints, ports) of each slice; pods in order of name, so that the same pods give the same slices."""
-    by_ports: dict[Ports, list[Json]] = {}
-    for pod in sorted(pods, key=name_of):
-        if belongs(pod):
-            by_ports.setdefault(slice_ports(service, pod), []).append(endpoint(pod, service, zones))
-    slices: list[tuple[list[Json], list[Json]]] = []
-    for ports, endpoints in sorted(by_ports.items(), key=lambda item: repr(item[0])):
-        listed: list[Json] = [dict(port) for port in ports]
-        slices += [(endpoints[i : i + PER_SLICE], listed) for i in range(0, len(endpoints), PER_SLICE)]
-    return slices or [([], [])]
-
-
-def pair(
-    existing: Sequence[Json], wanted: Sequence[tuple[list[Json], list[Json]]]
-) -> tuple[list[tuple[Json | None, tuple[list[Json], list[Json]]]], list[Json]]:
-    """Gives each wanted slice an existing one (same ports first), or None to create it; second, the ones to delete."""
-    free = list(existing)
-    pairs: list[tuple[Json | None, tuple[list[Json], list[Json]]]] = []
-    for each in wanted:
-        found = next((s for s in free if (s.get("ports") or []) == each[1]), free[0] if free else None)
-        if found is not None:
-            free.remove(found)
-        pairs.append((found, each))
-    return pairs, free

@@ -9,7 +9,7 @@ import pytest
 from controller_cluster import NAMESPACE_NAME, Cluster, deployment, eventually, pod, running
 
 from fakes.controllers.deployment import DeploymentController
-from fakes.controllers.endpoints import belongs, endpoint, wanted_slices
+from fakes.controllers.endpoints import belongs, endpoint
 from fakes.controllers.endpointslice import EndpointSliceController
 from fakes.controllers.objects import name_of
 from fakes.controllers.replicaset import ReplicaSetController
@@ -54,15 +54,6 @@ def test_who_belongs():
     assert not belongs(pod("no-address", ready=True))
     assert not belongs(pod("ended", ip="10.0.0.1", phase="Succeeded", deleted=True))
     assert belongs(pod("terminating", ip="10.0.0.1", deleted=True))
-
-
-def test_slices_hold_a_hundred_and_differ_by_ports():
-    named = {"containers": [{"name": "c", "ports": [{"name": "http", "containerPort": 8000}]}]}
-    other = {"containers": [{"name": "c", "ports": [{"name": "http", "containerPort": 9000}]}]}
-    pods = [pod(f"p{i:03}", ip=f"10.0.0.{i}", spec=named) for i in range(130)]
-    slices = wanted_slices(service(), [*pods, pod("x", ip="10.0.1.1", spec=other)], {})
-    assert [(len(endpoints), ports[0]["port"]) for endpoints, ports in slices] == [(100, 8000), (30, 8000), (1, 9000)]
-    assert wanted_slices(service(), [], {}) == [([], [])]
 
 
 def control(cluster: Cluster):
