@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from harness.checks.causes import Cause, causes_of
 from harness.checks.departures import PodFate, pod_fates
 from harness.checks.endings import set_aside
-from harness.checks.rows import Request, rows
+from harness.checks.rows import Request, rows_of
 from harness.checks.stories import drain_story
 from harness.checks.units import clock_s, count, listed
 from harness.history.lives import lives
@@ -83,7 +83,7 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
         "streams_lost": len(streams.lost),
         "streams_lost_at_risk": len(at_risk) - len(whole),
         "streams_lost_unexplained": sum(1 for _, cause in streams.lost if not cause.explained),
-        "hung_up_by_plan": sum(1 for row in rows(history.requests) if row.hung_up_by_plan),
+        "hung_up_by_plan": sum(1 for row in rows_of(history) if row.hung_up_by_plan),
         "routed_to_terminating": len(streams.routed),
         "refused_without_pod": len(streams.refused),
         "set_aside_at_run_end": streams.aside,
@@ -96,7 +96,7 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
 
 
 def _streams(history: History, fates: dict[str, PodFate]) -> _Streams:
-    table = rows(history.requests)
+    table = rows_of(history)
     aside = set_aside(history, table)
     counted = [row for row in table if row.request_id not in aside]
     refused = [row for row in counted if _refused(row)]

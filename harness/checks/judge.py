@@ -27,6 +27,7 @@ from harness.checks.scale_down import scale_down
 from harness.checks.scale_up import scale_up
 from harness.checks.slo import slo
 from harness.checks.steady_before import steady_before
+from harness.collector import collector_resting
 from harness.verdict import Finding, Role, Status, Verdict, merge
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ VALIDITY: dict[str, Callable[[History], Finding]] = {
 """Judged always."""
 
 
+@collector_resting()
 def judge(history: History, specs: Sequence[CheckSpec]) -> Verdict:
     """The checks in the order asked for, then the validity checks, merged by the one rule."""
     findings = [_answer(spec.name, Role.CHECK, partial(CHECKS[spec.name], history, spec)) for spec in specs]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.checks.machine_did_not_stall import stalls
-from harness.checks.rows import Request, nearest_rank, rows
+from harness.checks.rows import Request, nearest_rank, rows_of
 from harness.checks.units import NS_PER_MS, count, ms
 from harness.history.tables import Outcome
 from harness.verdict import Evidence, Finding, Role, Status, Value
@@ -29,7 +29,7 @@ def load_offered(history: History) -> Finding:
     to say. A turn that was not sent because its session's predecessor had not ended is the system's doing, not the
     generator's, and stands apart.
     """
-    table = rows(history.requests)
+    table = rows_of(history)
     sent = [row for row in table if row.sent_ns is not None]
     held = [row for row in table if row.outcome == Outcome.NOT_SENT and row.reason == "session"]
     unsent = [row for row in table if row.outcome == Outcome.NOT_SENT and row.reason != "session"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from harness.checks.rows import rows
+from harness.checks.rows import rows_of
 from harness.checks.sight import blind
 from harness.checks.story import clock, moment, tell
 from harness.checks.units import NS_PER_S, both, count, listed, scenario_s, span_ns
@@ -155,7 +155,7 @@ def pressures_of(history: History, metric: str, target: float, read: list[Readin
 def _pressed(history: History, target: float) -> list[tuple[int, int]]:
     """Spans in which more requests waited than ``target`` for each ready pod."""
     steps: list[tuple[int, int, int]] = []
-    for row in rows(history.requests):
+    for row in rows_of(history):
         if row.sent_ns is None:
             continue
         until = row.first_token_ns or row.end_ns

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.checks.endings import set_aside
-from harness.checks.rows import Request, rows
+from harness.checks.rows import Request, rows_of
 from harness.checks.sight import blind
 from harness.checks.story import moment, tell
 from harness.checks.units import count, listed
@@ -45,7 +45,7 @@ def requests(history: History, spec: RequestsSpec) -> Finding:
     if history.ledger is None:
         sentence = f"there is no ledger of what the servers sent (history/{LEDGER_FILE}), so there is no second book"
         return Finding("requests", Role.CHECK, Status.UNKNOWN, sentence, 0)
-    table = rows(history.requests)
+    table = rows_of(history)
     aside = set_aside(history, table)
     entries: dict[str, list[LedgerEntry]] = {}
     for entry in history.ledger:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from harness.checks.rows import rows
+from harness.checks.rows import rows_of
 from harness.checks.units import count
 from harness.history.tables import Outcome
 from harness.verdict import Evidence, Finding, Role, Status
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def requests_accounted(history: History) -> Finding:
     """UNKNOWN when nothing was planned."""
-    table = rows(history.requests)
+    table = rows_of(history)
     planned = history.run.planned
     outcomes = Counter(row.outcome for row in table)
     known = {str(outcome) for outcome in Outcome}

@@ -7,10 +7,13 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from harness.checks.units import ms
+from harness.history.recording import once
 from harness.history.tables import CUT, Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from harness.history.reader import History
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,12 @@ def rows(requests: pd.DataFrame) -> tuple[Request, ...]:
     """In the order of the table. A column that is missing is a defect of the history and raises."""
     columns = [_cells(requests, name) for name in _COLUMNS]
     return tuple(Request(*cells) for cells in zip(*columns, strict=True))
+
+
+@once
+def rows_of(history: History) -> tuple[Request, ...]:
+    """The rows of a history's own table."""
+    return rows(history.requests)
 
 
 def _cells(requests: pd.DataFrame, name: str) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from harness.checks.causes import Cause, causes_of
 from harness.checks.departures import node_fates, pod_fates
 from harness.checks.endings import set_aside
-from harness.checks.rows import Request, rows
+from harness.checks.rows import Request, rows_of
 from harness.checks.sight import blind, recorded_until
 from harness.checks.story import moment, tell
 from harness.checks.units import both, count, listed, scenario_s, span_ns
@@ -198,7 +198,7 @@ def _short_lived(history: History, spec: ScaleDownSpec) -> list[tuple[Life, int]
 def _lost(history: History) -> list[tuple[Request, Cause]]:
     """Streams cut on pods that were scaled away, after they were asked to go."""
     fates = pod_fates(history)
-    table = rows(history.requests)
+    table = rows_of(history)
     aside = set_aside(history, table)
     hit = []
     for row in table:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.checks.bounds import Claim, judge_share, n_to_pass
-from harness.checks.rows import Request, nearest_rank, rows
+from harness.checks.rows import Request, nearest_rank, rows_of
 from harness.checks.stories import slo_story
 from harness.checks.units import count
 from harness.verdict import Evidence, Finding, Role, Status, Value
@@ -48,7 +48,7 @@ def slo(history: History, spec: SloSpec) -> Finding:
     plan is left out. An answer of one token has no time per output token and is left out of those limits alone.
     Requests of one run are not independent, so the bounds are a floor of doubt, not all of it.
     """
-    asked = [row for row in rows(history.requests) if spec.phase in ("all", row.phase) and not row.hung_up_by_plan]
+    asked = [row for row in rows_of(history) if spec.phase in ("all", row.phase) and not row.hung_up_by_plan]
     parts = [_limit_part(asked, limit) for limit in spec.limits]
     if spec.good_ratio_min is not None:
         parts.append(_good_part(asked, spec.limits, spec.good_ratio_min))

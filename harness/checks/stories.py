@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from harness.checks import causes
-from harness.checks.rows import Request, rows
+from harness.checks.rows import Request, rows_of
 from harness.checks.story import clock, moment, tell
 from harness.checks.units import both, count, listed, scenario_s
 from harness.history.autoscaler import autoscalers
@@ -54,7 +54,7 @@ def drain_story(
 
 def longest_stream_s(history: History) -> float:
     """In scenario seconds, cut ones as long as they lasted: what a drain has to wait for at least."""
-    spans = [row.end_ns - row.sent_ns for row in rows(history.requests) if row.end_ns and row.sent_ns and row.pod]
+    spans = [row.end_ns - row.sent_ns for row in rows_of(history) if row.end_ns and row.sent_ns and row.pod]
     return scenario_s(max(spans, default=0), history.run.time_scale)
 
 

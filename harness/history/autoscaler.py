@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.clock import NS_PER_S
 from harness.history.lives import Json, Life, lives
+from harness.history.recording import once
 
 if TYPE_CHECKING:
     from harness.history.reader import History
@@ -103,6 +104,7 @@ def _kept(history: History) -> dict[str, float]:
     return kept
 
 
+@once
 def needs(history: History) -> list[Need]:
     """By their start. A need ends when its metric is read to be no longer above what is kept for ``PAUSE_S`` scenario
     seconds; readings that are missing end nothing."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from harness.history.recording import Recording, once
 from harness.history.tables import ObjectEvent, ObjectEventType
 from harness.selectors import parse_selector
 
@@ -51,18 +53,23 @@ class Life:
         """The version known at ``t_ns``; None before its first and after its last moment."""
         if self.gone is not None and t_ns >= self.gone.t_ns:
             return None
-        return next((event.object for event in reversed(self.seen) if event.t_ns <= t_ns), None)
+        known = bisect_right(self.seen, t_ns, key=lambda event: event.t_ns)
+        return self.seen[known - 1].object if known else None
 
 
 def lives(objects: Sequence[ObjectEvent], kind: str) -> tuple[Life, ...]:
     """All objects of a kind, by first sight. After a gap, whatever is not listed again is gone since the gap."""
+    if isinstance(objects, Recording):
+        return objects.kept(("lives", kind), lambda: _lives(objects.of_kind(kind), kind))
+    return _lives([event for event in objects if event.kind == kind], kind)
+
+
+def _lives(events: Sequence[ObjectEvent], kind: str) -> tuple[Life, ...]:
     seen: dict[str, list[ObjectEvent]] = {}
     gone: dict[str, ObjectEvent] = {}
     gap: ObjectEvent | None = None
     unlisted: set[str] = set()
-    for event in objects:
-        if event.kind != kind:
-            continue
+    for event in events:
         if event.type is ObjectEventType.GAP:
             gap, unlisted = event, {key for key in seen if key not in gone}
             continue
@@ -75,13 +82,11 @@ def lives(objects: Sequence[ObjectEvent], kind: str) -> tuple[Life, ...]:
         seen.setdefault(key, []).append(event)
         if event.type is ObjectEventType.DELETED:
             gone[key] = event
-    if gap is not None and any(
-        e.kind == kind and e.type is ObjectEventType.LISTED and e.index > gap.index for e in objects
-    ):
+    if gap is not None and any(e.type is ObjectEventType.LISTED and e.index > gap.index for e in events):
         gone |= dict.fromkeys(unlisted, gap)
     return tuple(
-        Life(kind, events[0].namespace, events[0].name, key, tuple(events), gone.get(key))
-        for key, events in seen.items()
+        Life(kind, versions[0].namespace, versions[0].name, key, tuple(versions), gone.get(key))
+        for key, versions in seen.items()
     )
 
 
@@ -132,6 +137,7 @@ def owner_of(obj: Json) -> str:
     return next((str(o.get("uid", "")) for o in owners if o.get("controller")), "")
 
 
+@once
 def workload_pods(history: History) -> tuple[Life, ...]:
     """Pods of the workload under test, by first sight."""
     workload = history.run.workload

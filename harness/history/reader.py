@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -10,9 +9,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
-import zstandard
 
+from harness.collector import collector_resting
 from harness.errors import BadInput, Where
+from harness.history.objects_file import ObjectsFile
+from harness.history.recording import Recording
 from harness.history.requests import build_requests, empty_requests, read_records, typed_requests
 from harness.history.run_info import RunInfo
 from harness.history.seal import SEAL_FILE, broken_seals
@@ -65,7 +66,7 @@ class History:
     """One recorded run. Checks and report see nothing else of it."""
 
     requests: pd.DataFrame = field(default_factory=empty_requests)
-    objects: tuple[ObjectEvent, ...] = ()
+    objects: Recording = field(default_factory=Recording)
     samples: pd.DataFrame = field(default_factory=empty_samples)
     faults: tuple[FaultEvent, ...] = ()
     marks: tuple[Mark, ...] = ()
@@ -78,14 +79,19 @@ class History:
     def phases(self) -> tuple[Phase, ...]:
         return self.run.phases
 
+    def __post_init__(self) -> None:
+        # Anew for each history: what is kept of one is never an answer about another.
+        object.__setattr__(self, "objects", Recording(self.objects))
+
     @property
     def gaps(self) -> tuple[ObjectEvent, ...]:
-        return tuple(e for e in self.objects if e.type is ObjectEventType.GAP)
+        return self.objects.gaps
 
     def phase(self, name: str) -> Phase | None:
         return next((p for p in self.phases if p.name == name), None)
 
     @classmethod
+    @collector_resting()
     def load(cls, run_dir: Path) -> History:
         """Raises ``BadInput`` only when the folder is no run at all."""
         history_dir = run_dir / "history"
@@ -109,7 +115,7 @@ class History:
         last_ns = _last_ns(run, objects, faults, marks)
         return cls(
             requests,
-            (*objects, *_as_gaps(problems, len(objects), last_ns)),
+            Recording((*objects, *_as_gaps(problems, len(objects), last_ns))),
             samples,
             faults,
             marks,
@@ -134,14 +140,9 @@ def _read_objects(path: Path, written: int | None, problems: list[_Problem]) -> 
     if not path.exists():
         problems.append(_Problem(RECORDED_KINDS, f"{path.name} is missing"))
         return ()
-    data, cut = _decompress(path.read_bytes())
-    events: list[ObjectEvent] = []
-    for number, line in enumerate(data.split(b"\n")[:-1]):
-        try:
-            events.append(_object_event(number, json.loads(line)))
-        except (ValueError, KeyError, TypeError) as error:
-            cut = f"line {number + 1} cannot be read ({error!r})"
-            break
+    file = ObjectsFile(path)
+    events = file.events()
+    cut = file.cut
     kinds = tuple(dict.fromkeys((*RECORDED_KINDS, *(e.kind for e in events))))
     if not cut and written is not None and len(events) != written:
         problems.append(_Problem(kinds, f"{path.name} holds {len(events)} events, but {written} were written", 0))
@@ -150,35 +151,6 @@ def _read_objects(path: Path, written: int | None, problems: list[_Problem]) -> 
         since = events[-1].t_ns if events and "checksum" not in cut else 0
         problems.append(_Problem(kinds, f"{path.name} is cut after {len(events)} events: {cut}", since))
     return tuple(events)
-
-
-def _decompress(raw: bytes) -> tuple[bytes, str | None]:
-    """All that can be read, and why there is no more (None when the file is whole)."""
-    if not raw:
-        return b"", "the file is empty"
-    frame = zstandard.ZstdDecompressor().decompressobj()
-    out = io.BytesIO()
-    # In pieces, so that damage in one block costs only what comes after it.
-    for at in range(0, len(raw), 4096):
-        try:
-            out.write(frame.decompress(raw[at : at + 4096]))
-        except zstandard.ZstdError as error:
-            return out.getvalue(), str(error)
-        if frame.eof:
-            return out.getvalue(), None
-    return out.getvalue(), "its end is missing, so the recorder was killed"
-
-
-def _object_event(index: int, raw: dict[str, Any]) -> ObjectEvent:
-    return ObjectEvent(
-        index=index,
-        t_ns=int(raw["t_ns"]),
-        kind=str(raw["kind"]),
-        type=ObjectEventType(raw["type"]),
-        object=raw.get("object") or {},
-        since_ns=raw.get("since_ns"),
-        reason=raw.get("reason"),
-    )
 
 
 def fault_event(index: int, raw: dict[str, Any]) -> FaultEvent:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from harness.checks.rows import Request, rows
+from harness.checks.rows import Request, rows_of
 from harness.checks.scale_up import took_ns
 from harness.checks.slo import METRICS
 from harness.checks.units import clock_s, scenario_s
@@ -132,7 +132,7 @@ def _peak(plan: Mapping[str, Any]) -> str:
 
 
 def outcomes(history: History) -> Section:
-    table = rows(history.requests)
+    table = rows_of(history)
     tally = Counter(row.outcome for row in table)
     total = " + ".join(f"{n} {name}" for name, n in tally.most_common()) or "nothing"
     phases = [phase.name for phase in history.phases]
@@ -154,7 +154,7 @@ def troubled(history: History, verdict: Verdict) -> Section:
     limits = latency_limits(verdict)
     found = [
         (row, why)
-        for row in rows(history.requests)
+        for row in rows_of(history)
         if not row.hung_up_by_plan and (why := _why(row, limits, causes.get(row.ref)))
     ]
     found.sort(key=lambda pair: (pair[0].ref not in causes, pair[0].ok, pair[0].intended_ns))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-from harness.checks.rows import Request, rows
+from harness.checks.rows import Request, rows_of
 from harness.checks.units import NS_PER_S, scenario_s
 from harness.history.autoscaler import METRICS_SOURCE
 from harness.history.lives import Json, Life, going, lives, owner_of, ready, terminal, workload_pods
@@ -36,7 +36,7 @@ _GAP = 0.02
 
 def timeline(history: History, limits: dict[str, float]) -> Figure:
     """``limits`` are drawn as lines where a panel has one of them."""
-    table = rows(history.requests)
+    table = rows_of(history)
     data = [
         *_rates(history, table),
         *_ttft(history, table),

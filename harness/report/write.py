@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.collector import collector_resting
 from harness.report.junit import junit_xml
 from harness.report.page import html_page
 from harness.report.summary import summary_md
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 REPORT_FILE, JUNIT_FILE, SUMMARY_FILE = "report.html", "junit.xml", "summary.md"
 
 
+@collector_resting()
 def write_report(run_dir: Path, history: History, verdict: Verdict, plan: Mapping[str, Any]) -> None:
     """``plan`` is the content of plan.json; empty where the run has none."""
     for name, text in (
