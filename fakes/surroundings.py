@@ -1,0 +1,131 @@
+"""All of a GPU cluster but its control plane: machines and their kubelets, the cloud, model servers, the gateway, the
+metrics pipeline, and Karpenter's rules.
+
+Written against the Kube port alone, so the same code surrounds the embedded control plane, in process, and a real one,
+over HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from random import Random
+from typing import Any
+
+from fakes.clock import WallClock
+from fakes.cloud.cloud import Cloud, Instance
+from fakes.cloud.node_controller import CloudNodeController
+from fakes.config import WorldConfig
+from fakes.controllers.informer import Informer
+from fakes.controllers.karpenter.lifecycle import NodeClaimLifecycle
+from fakes.controllers.karpenter.provisioner import Provisioner
+from fakes.controllers.karpenter.termination import Termination
+from fakes.gateway.gateway import Gateway
+from fakes.metrics.custom_metrics import CustomMetrics
+from fakes.metrics.scraper import Scraper
+from fakes.metrics.source import LocalSource
+from fakes.nodes.assigned import AssignedPods
+from fakes.nodes.kubelet import Kubelet
+from fakes.nodes.runtime import Container, ImageRuntime
+from fakes.timing import PRESETS, Timing
+from fakes.vllm.container import VllmContainer
+from fakes.vllm.door import MakeDoor
+from fakes.vllm.http_door import HttpDoor
+from fakes.vllm.ledger import LedgerFile
+from fakes.vllm.local_door import Switchboard
+from harness.kube.port import POD, Json, Kube
+
+MakeKube = Callable[[str], Kube]
+"""A Kube port for a component, whose name is the field manager of what it writes."""
+
+
+class Surroundings:
+    """``kube`` is the control plane's way in. Needs a running event loop.
+
+    With a ``switchboard`` model servers and scrapes need no sockets, and nothing here does.
+    """
+
+    def __init__(
+        self,
+        config: WorldConfig,
+        wall: WallClock,
+        kube: MakeKube,
+        ledger: LedgerFile | None = None,
+        switchboard: Switchboard | None = None,
+    ) -> None:
+        self.config = config
+        self.wall = wall
+        self.kube = kube
+        self.timing = Timing(config.time_scale, PRESETS[config.preset])
+        self._ledger = ledger
+        self._door: MakeDoor = switchboard.door if switchboard else HttpDoor
+        self._bugs = config.planted_bugs
+        self._kubelets: dict[str, Kubelet] = {}
+        self._tasks = asyncio.TaskGroup()
+        self._runtime = ImageRuntime(self.timing, {"vllm": self._model_server})
+        self._pod_informer = Informer(kube("kubelet"), POD)
+        self._pods = AssignedPods(self._pod_informer)
+        self.cloud = Cloud(config.pools, self.timing, self.rng("cloud"), boot=self._boot, lost=self._lost)
+        source = LocalSource(switchboard) if switchboard else None
+        self.scraper = Scraper(kube("prometheus"), self.timing, config.gateway_namespace, "", source)
+        self.metrics = CustomMetrics(self.scraper, wall)
+        self.gateway = Gateway(
+            kube("gateway"), config.gateway_namespace, config.gateway_service, self.rng("gateway"), self._bugs
+        )
+
+    async def run(self) -> None:
+        """Until cancelled; a part that raises is a defect and ends them all."""
+        try:
+            async with self._tasks:
+                for part in self._parts():
+                    self._tasks.create_task(part)
+                self.cloud.start()
+        finally:
+            self.cloud.stop()
+
+    def rng(self, stream: str) -> Random:
+        return Random(f"{self.config.seed}:{stream}")
+
+    def _parts(self) -> list[Coroutine[Any, Any, None]]:
+        kube, wall, timing, bugs = self.kube, self.wall, self.timing, self._bugs
+        return [
+            Provisioner(kube("karpenter"), wall, timing, self.cloud, self.rng("provisioner")).run(),
+            NodeClaimLifecycle(kube("karpenter"), wall, timing, self.cloud).run(),
+            Termination(kube("karpenter"), wall, timing, self.cloud, bugs).run(),
+            CloudNodeController(kube("cloud-controller-manager"), self.cloud).run(),
+            self._pod_informer.run(),
+            self.scraper.run(),
+            self.gateway.run(),
+        ]
+
+    def _boot(self, instance: Instance) -> None:
+        kubelet = Kubelet(
+            instance.machine,
+            self.kube("kubelet"),
+            self._pods,
+            timing=self.timing,
+            wall=self.wall,
+            rng=self.rng(f"node-{instance.node}"),
+            runtime=self._runtime,
+            bugs=self._bugs,
+        )
+        self._kubelets[instance.node] = kubelet
+        self._tasks.create_task(kubelet.run())
+
+    def _lost(self, instance: Instance) -> None:
+        if kubelet := self._kubelets.pop(instance.node, None):
+            kubelet.kill()
+
+    async def _model_server(self, pod: Json, container: Json) -> Container:
+        server = VllmContainer(
+            pod,
+            container,
+            timing=self.timing,
+            rng=self.rng(f"pod-{pod['metadata']['name']}"),
+            bugs=self._bugs,
+            wall=self.wall,
+            note=self._ledger.of(pod["metadata"]["name"]) if self._ledger else None,
+            door=self._door,
+        )
+        await server.start()
+        return server
