@@ -24,16 +24,6 @@ GPUS = 8
 SETTLE_S = 1800.0
 
 
-class CountingLoop(VirtualLoop):
-    """Counts the callbacks that it ran."""
-
-    events = 0
-
-    def _run_once(self) -> None:
-        super()._run_once()  # type: ignore[misc]  # asyncio's own, without a type
-        self.events += 1
-
-
 def deployment(pods: int) -> Json:
     container = {
         "name": "vllm",
@@ -77,7 +67,7 @@ async def live(nodes: int, pods: int, life_s: float) -> None:
     pool = PoolConfig("gpu", "on-demand", gpus=GPUS, nodes=nodes, stock=nodes, provision=False)
     cluster = Cluster(WorldConfig(seed=1, time_scale=1.0, pools=(pool,), gateway_namespace=NS))
     world, loop = asyncio.create_task(cluster.world.run()), asyncio.get_running_loop()
-    assert isinstance(loop, CountingLoop)
+    assert isinstance(loop, VirtualLoop)
     kube = cluster.kube()
     await kube.create(NAMESPACE, {"metadata": {"name": NS}})
     await kube.create(DEPLOYMENT, deployment(pods))
@@ -96,7 +86,7 @@ async def live(nodes: int, pods: int, life_s: float) -> None:
     print(
         f"{lived_s:.0f} s of life in {cpu_s:.1f} s of CPU: {lived_s / cpu_s:.0f} clock seconds per CPU second\n"
         f"{Counted.probes - probes} probes, {cluster.world.scraper.scrapes - scrapes} scrapes, "
-        f"{cluster.world.store.revision - revision} writes to the API, {loop.events - turns} turns of the loop, "
+        f"{cluster.world.store.revision - revision} writes to the API, {loop.events - turns} callbacks of the loop, "
         f"{leases} leases, {running} pods, {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB"
     )
     world.cancel()
@@ -110,7 +100,7 @@ def main() -> None:
     parser.add_argument("--life-s", type=float, default=3600.0)
     args = parser.parse_args()
     count_probes()
-    with asyncio.Runner(loop_factory=CountingLoop) as runner:
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         runner.run(live(args.nodes, args.pods, args.life_s))
 
 

@@ -92,3 +92,29 @@ def test_the_clock_counts_history_time_from_the_loops_beginning() -> None:
         return clock.now_ns(), clock.clock_s(60), clock.scenario_s(1_500_000_000)
 
     assert run(main) == (1_500_000_000, 3.0, 30.0)
+
+
+def test_timers_of_one_moment_fire_in_the_order_in_which_they_were_set() -> None:
+    async def main() -> list[int]:
+        loop, fired = asyncio.get_running_loop(), list[int]()
+        timers = [loop.call_at(1.0, fired.append, n) for n in range(50)]
+        for timer in timers[::3]:
+            timer.cancel()
+        await asyncio.sleep(2.0)
+        return fired
+
+    assert run(main) == [n for n in range(50) if n % 3]
+
+
+def test_cancelled_timers_do_not_pile_up() -> None:
+    """Each probe has a time limit that it never reaches: an hour of them must not lie about until they are due."""
+
+    async def main() -> int:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        for _ in range(5000):
+            loop.call_later(1e6, print).cancel()
+            await asyncio.sleep(0.001)
+        return len(loop._timers)
+
+    assert run(main) < 500
