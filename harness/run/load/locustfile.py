@@ -20,11 +20,13 @@ from locust import User, task
 from harness.clock import NS_PER_MS, RunClock
 from harness.errors import HarnessError
 from harness.history.tables import Outcome
+from harness.run.load.api import Api
 from harness.run.load.client import ChatClient
 from harness.run.load.openloop import EndRow, OpenLoop
 from harness.run.load.prompts import Bodies
 from harness.run.load.records import Records
 from harness.run.load.settings import LoadSettings, read_arrivals
+from harness.run.load.wire import Wire
 from harness.run.parent import parent_fd
 
 _EXIT_AT_MOST_S = 1.5
@@ -57,9 +59,11 @@ def _build(environment: Any) -> tuple[OpenLoop, Callable[[], int | None]]:
             return None
         return int(text) if text.strip() else None
 
+    wire = Wire(clock)
+    gevent.spawn(wire.run)
     loop = OpenLoop(
         read_arrivals(settings.schedule),
-        ChatClient(settings.url, settings.send, clock, request_id_prefix=str(settings.seed)),
+        ChatClient(Api(settings.url, settings.model), settings.send, clock, wire, request_id_prefix=str(settings.seed)),
         Bodies(settings.model, settings.seed),
         Records(settings.records),
         clock,

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import gevent  # type: ignore[import-untyped]  # ships no types
-import gevent.pool  # type: ignore[import-untyped]  # ships no types
 
 from harness.clock import NS_PER_MS, NS_PER_S, RunClock
 from harness.run.load.arrival import Arrival
@@ -19,7 +18,8 @@ from harness.run.load.records import Records, end_row, held_row
 from harness.run.load.turns import Turns
 
 _GO_POLL_S = 0.01
-_SPAWNS_BETWEEN_YIELDS = 10
+_DRAIN_POLL_S = 0.01
+_SENDS_BETWEEN_YIELDS = 10
 _PULSE_S = 0.02
 _HEALTH_EVERY_NS = NS_PER_S
 _DRAIN_SLACK_S = 2.0
@@ -48,7 +48,6 @@ class OpenLoop:
         self._clock = clock
         self._deadline_s = deadline_s
         self._on_end = on_end
-        self._pool = gevent.pool.Pool()
         self._in_flight: dict[int, tuple[Exchange, Arrival, int]] = {}
         self._turns = Turns()
         """Sessions with a turn in flight, and those in which a turn could not be sent."""
@@ -70,11 +69,13 @@ class OpenLoop:
                 return
             if self._held(arrival, intended_ns):
                 continue
-            self._pool.spawn(self._send, arrival, intended_ns)
-            if count % _SPAWNS_BETWEEN_YIELDS == 0:
-                gevent.sleep(0)  # when behind, spawning alone would starve those that were spawned
+            self._send(arrival, intended_ns)
+            if count % _SENDS_BETWEEN_YIELDS == 0:
+                gevent.sleep(0)  # when behind, sending alone would starve those who wait for their answers
         # Each exchange ends by its own deadline; what should outlive it is ended here.
-        self._pool.join(timeout=self._deadline_s + _DRAIN_SLACK_S)
+        last_ns = self._clock.now_ns() + round((self._deadline_s + _DRAIN_SLACK_S) * NS_PER_S)
+        while self._in_flight and not self.finished and self._clock.now_ns() < last_ns:
+            gevent.sleep(_DRAIN_POLL_S)
         self.stop("the load's time was over")
 
     def stop(self, reason: str) -> None:
@@ -105,17 +106,16 @@ class OpenLoop:
             gevent.sleep(wait_ns / NS_PER_S)
 
     def _send(self, arrival: Arrival, intended_ns: int) -> None:
-        if self.finished:
-            return
         body = self._bodies.of(arrival)
         sent_ns = self._clock.now_ns()
         exchange = Exchange.of(arrival, sent_ns)
         self._in_flight[arrival.request_id] = (exchange, arrival, intended_ns)
         self._records.sent(arrival.request_id, sent_ns)
-        try:
-            self._client.send(exchange, body)
-        finally:
-            exchange.finish(Ending.FAILED, self._clock.now_ns(), "the client gave up on an error of its own")
+        self._client.start(exchange, body, self._ended)
+
+    def _ended(self, exchange: Exchange) -> None:
+        if (known := self._in_flight.get(exchange.request_id)) is not None:  # else ended already, by ``stop``
+            _, arrival, intended_ns = known
             self._end(exchange, arrival, intended_ns)
 
     def _end(self, exchange: Exchange, arrival: Arrival, intended_ns: int) -> None:

@@ -10,6 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import msgspec
+
 DONE = b"[DONE]"
 
 
@@ -37,6 +39,8 @@ class EventReader:
     def feed(self, chunk: bytes) -> list[SseEvent]:
         if not chunk:
             return []
+        if self._is_one_event(chunk):
+            return [SseEvent(chunk[6:-2])]
         if self._after_cr and chunk[:1] == b"\n":
             chunk = chunk[1:]  # the second half of a CRLF whose first half ended the last chunk's line
         self._after_cr = False
@@ -62,6 +66,16 @@ class EventReader:
                 self._data.append(b"")
         return events
 
+    def _is_one_event(self, chunk: bytes) -> bool:
+        """One token, one event, one read: so common that it has a way of its own, with the same result."""
+        return (
+            chunk.startswith(b"data: ")
+            and chunk.find(b"\n") == len(chunk) - 2
+            and chunk.endswith(b"\n")
+            and not (self._tail or self._data or self._name or self._after_cr)
+            and b"\r" not in chunk
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -86,14 +100,51 @@ class Meaning:
 
 _DONE = Meaning(done=True)
 _NOTHING = Meaning()
-_CONTENT = Meaning(content=True)
+TOKEN = Meaning(content=True)
+"""An event that carries text and nothing else; always this very object, so that ``is`` tells it."""
 _TEXT_KEYS = ("content", "reasoning_content", "reasoning", "tool_calls")
 
 
+class _Delta(msgspec.Struct, gc=False):
+    content: str | None = None
+
+
+class _Choice(msgspec.Struct, gc=False):
+    delta: _Delta | None = None
+    text: str | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(msgspec.Struct, gc=False):
+    """What most events are; whatever does not fit, or says more, is looked at in full."""
+
+    choices: list[_Choice]
+    object: str | None = None
+    usage: Any = None
+    error: Any = None
+
+
+_decode = msgspec.json.Decoder(_Chunk).decode
+
+
 def interpret(event: SseEvent) -> Meaning:
-    """The meaning of one event of a chat completion stream."""
-    if event.data == DONE:
+    """The meaning of one event of a chat (or plain) completion stream."""
+    data, name = event
+    if data == DONE:
         return _DONE
+    if not name:
+        try:
+            chunk = _decode(data)
+        except msgspec.MsgspecError:
+            return _interpret_any(event)
+        if len(chunk.choices) == 1 and chunk.usage is None and chunk.error is None and chunk.object != "error":
+            choice = chunk.choices[0]
+            if choice.finish_reason is None and ((choice.delta is not None and choice.delta.content) or choice.text):
+                return TOKEN
+    return _interpret_any(event)
+
+
+def _interpret_any(event: SseEvent) -> Meaning:
     try:
         body: Any = json.loads(event.data)
     except ValueError:
@@ -112,10 +163,10 @@ def interpret(event: SseEvent) -> Meaning:
     if not isinstance(choice, dict):
         return Meaning(bad=f"a choice that is no object: {_clip(str(choice))}")
     delta = choice.get("delta")
-    content = isinstance(delta, dict) and any(delta.get(key) for key in _TEXT_KEYS)
+    content = bool(choice.get("text")) or (isinstance(delta, dict) and any(delta.get(key) for key in _TEXT_KEYS))
     finish = choice.get("finish_reason")
     if finish is None and usage is None:
-        return _CONTENT if content else _NOTHING
+        return TOKEN if content else _NOTHING
     return Meaning(content=content, finish_reason=None if finish is None else str(finish), usage=usage)
 
 

@@ -1,0 +1,128 @@
+"""Raw sockets under one greenlet: an epoll of its own, each read stamped before anything looks at the bytes.
+
+A greenlet per connection costs a switch, a timer and a watcher for every token. Here one greenlet waits for the epoll
+itself, takes what is there from every readable socket, and only then has it parsed.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import os
+import select
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import gevent  # type: ignore[import-untyped]  # ships no types
+from gevent import monkey
+
+from harness.clock import RunClock
+
+READ_BYTES = 1 << 14
+_LIMITS_EVERY_S = 0.01
+"""How late a limit may be noticed. Limits are tenths of seconds at least."""
+
+# Locust replaces these by gevent's own, which know nothing of descriptors waited for by somebody else.
+_new_epoll: Callable[[], Any] = monkey.get_original("select", "epoll")
+READABLE, WRITABLE = select.EPOLLIN, select.EPOLLOUT
+
+
+class Peer(Protocol):
+    """What stands behind a socket. None of these may yield to other greenlets."""
+
+    def take(self, data: bytes, read_ns: int) -> None:
+        """Bytes that were read at ``read_ns``; empty at the end of the connection."""
+
+    def broken(self, error: OSError) -> None:
+        """Reading failed: the connection was reset."""
+
+    def writable(self) -> None:
+        """Asked for by ``Wire.watch(..., write=True)``: connected, or room for more bytes."""
+
+
+class Sleeper(Protocol):
+    def limit_reached(self, now_ns: int) -> None:
+        """The time asked for by ``Wire.wake_at`` has come."""
+
+
+class Wire:
+    """Waits for any number of sockets. ``run`` is a greenlet's whole life."""
+
+    def __init__(self, clock: RunClock) -> None:
+        self._clock = clock
+        self._epoll = _new_epoll()
+        self._peers: dict[int, Peer] = {}
+        self._due: list[tuple[int, int, Sleeper]] = []
+        self._order = itertools.count()
+        self._closed = False
+
+    def watch(self, fd: int, peer: Peer, *, write: bool = False) -> None:
+        """From now on ``peer`` hears of ``fd``; asked again, it may change whether room to write is news."""
+        mask = READABLE | WRITABLE if write else READABLE
+        if fd in self._peers:
+            self._epoll.modify(fd, mask)
+        else:
+            self._epoll.register(fd, mask)
+        self._peers[fd] = peer
+
+    def forget(self, fd: int) -> None:
+        """Before the descriptor is closed."""
+        if self._peers.pop(fd, None) is not None:
+            self._epoll.unregister(fd)
+
+    def wake_at(self, t_ns: int, sleeper: Sleeper) -> None:
+        """Once. One that no longer waits for it must ignore it: there is no taking back."""
+        heapq.heappush(self._due, (t_ns, next(self._order), sleeper))
+
+    def close(self) -> None:
+        self._closed = True
+        self._peers.clear()
+        self._due.clear()
+        self._epoll.close()
+
+    def run(self) -> None:
+        """Reads until killed, and never for longer than one round before it lets others run."""
+        hub = gevent.get_hub()
+        news = hub.loop.io(self._epoll.fileno(), 1)
+        limits = gevent.spawn(self._watch_limits)
+        try:
+            while not self._closed:
+                hub.wait(news)
+                self.read_what_is_there()
+        finally:
+            limits.kill(block=False)
+            news.close()
+
+    def read_what_is_there(self) -> None:
+        """One round: first everything is read and stamped, then it is handed out."""
+        now_ns, read = self._clock.now_ns, os.read
+        peers = self._peers
+        taken: list[tuple[Peer, bytes, int]] = []
+        for fd, mask in self._epoll.poll(0):
+            peer = peers.get(fd)
+            if peer is None:
+                continue
+            if mask & WRITABLE:
+                peer.writable()
+                if fd not in peers or not mask & ~WRITABLE:
+                    continue
+            try:
+                data = read(fd, READ_BYTES)
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                peer.broken(error)
+                continue
+            taken.append((peer, data, now_ns()))
+        for peer, data, read_ns in taken:
+            peer.take(data, read_ns)
+
+    def _watch_limits(self) -> None:
+        while not self._closed:
+            gevent.sleep(_LIMITS_EVERY_S)
+            now_ns = self._clock.now_ns()
+            if self._due and self._due[0][0] <= now_ns:
+                # The machine, not the server, may have stood still: then the bytes are there, and count.
+                self.read_what_is_there()
+                while self._due and self._due[0][0] <= now_ns:
+                    heapq.heappop(self._due)[2].limit_reached(self._clock.now_ns())
