@@ -25,8 +25,11 @@ from fakes.metrics.custom_metrics import CustomMetrics
 from fakes.metrics.scraper import Scraper
 from fakes.metrics.source import LocalSource
 from fakes.nodes.assigned import AssignedPods
+from fakes.nodes.images import Registry
 from fakes.nodes.kubelet import Kubelet
-from fakes.nodes.runtime import Container, ImageRuntime
+from fakes.nodes.logs import PodLogs, Say
+from fakes.nodes.runtime import Container
+from fakes.nodes.script_container import ImageRuntime
 from fakes.timing import PRESETS, Timing
 from fakes.vllm.container import VllmContainer
 from fakes.vllm.door import MakeDoor
@@ -60,7 +63,10 @@ class Surroundings:
         self._ledger = ledger
         self._door: MakeDoor = switchboard.door if switchboard else HttpDoor
         self._bugs = config.planted_bugs
-        self._kubelets: dict[str, Kubelet] = {}
+        self.kubelets: dict[str, Kubelet] = {}
+        """The nodes' kubelets, by the node's name: their methods are the faults of nodes."""
+        self.registry = Registry()
+        self.logs = PodLogs(wall)
         self._tasks = asyncio.TaskGroup()
         self._runtime = ImageRuntime(self.timing, {"vllm": self._model_server})
         self._pod_informer = Informer(kube("kubelet"), POD)
@@ -108,15 +114,17 @@ class Surroundings:
             rng=self.rng(f"node-{instance.node}"),
             runtime=self._runtime,
             bugs=self._bugs,
+            registry=self.registry,
+            logs=self.logs,
         )
-        self._kubelets[instance.node] = kubelet
+        self.kubelets[instance.node] = kubelet
         self._tasks.create_task(kubelet.run())
 
     def _lost(self, instance: Instance) -> None:
-        if kubelet := self._kubelets.pop(instance.node, None):
+        if kubelet := self.kubelets.pop(instance.node, None):
             kubelet.kill()
 
-    async def _model_server(self, pod: Json, container: Json) -> Container:
+    async def _model_server(self, pod: Json, container: Json, say: Say) -> Container:
         server = VllmContainer(
             pod,
             container,

@@ -32,7 +32,7 @@ class Durations:
     # From a NodeClaim to a usable node.
     launch: Spread = Spread(35, 4)  # cloud API accepts → the instance registers its Node
     node_ready: Spread = Spread(8, 1)  # Node registered → Ready
-    device_plugin: Spread = Spread(12, 2)  # Node Ready → nvidia.com/gpu allocatable
+    device_plugin: Spread = Spread(7, 2)  # Node Ready → plugin registered; allocatable ≤ 10 s later
     # From a bound pod to Ready.
     image_pull: Spread = Spread(20, 3)  # first pod of an image on a node; later ones find it there
     container_start: Spread = Spread(1, 0.2)
@@ -54,7 +54,7 @@ PRESETS: dict[str, Durations] = {
     "quick": Durations(),
     # Assumed for now: a cold image and a 70B model.
     "slow": Durations(
-        launch=Spread(60, 10), node_ready=Spread(15, 3), device_plugin=Spread(30, 5),
+        launch=Spread(60, 10), node_ready=Spread(15, 3), device_plugin=Spread(25, 5),
         image_pull=Spread(90, 15), model_load=Spread(66, 5),
     ),
 }  # fmt: skip

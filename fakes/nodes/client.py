@@ -19,10 +19,19 @@ class NodeClient:
     def __init__(self, kube: Kube) -> None:
         self._kube = kube
         self._cut = False
+        self._reachable = asyncio.Event()
+        self._reachable.set()
 
     def cut(self) -> None:
         """From here on no call reaches the server: it waits until its task is cancelled."""
         self._cut = True
+
+    def hold(self) -> None:
+        """No call reaches the server until ``release``: the network is cut, or the kubelet stands still."""
+        self._reachable.clear()
+
+    def release(self) -> None:
+        self._reachable.set()
 
     async def create(self, resource: Resource, obj: Json, namespace: str | None = None) -> Json:
         return await self._patiently(lambda: self._kube.create(resource, obj, namespace))
@@ -51,6 +60,8 @@ class NodeClient:
         while True:
             if self._cut:
                 await asyncio.Event().wait()
+            if not self._reachable.is_set():
+                await self._reachable.wait()
             try:
                 return await call()
             except ConnectionError:

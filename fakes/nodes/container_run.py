@@ -1,28 +1,30 @@
-"""One container of a pod on a node: pull, create, probe, restart, stop."""
+"""One container of a pod on a node: prepare, create, probe, restart, stop."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from fakes.config import PlantedBug
-from fakes.nodes.images import pulled_message
-from fakes.nodes.pod_status import NEVER_LOCATED, ContainerView, Ended
-from fakes.nodes.probes import read_probe, results
+from fakes.nodes.container_start import FIRST_BACK_OFF_S, LONGEST_BACK_OFF_S, Preparation, SayEvent, resync_s
+from fakes.nodes.container_status import NEVER_LOCATED, ContainerView, Ended, Role
+from fakes.nodes.hooks import HookFailed, run_hook
+from fakes.nodes.probes import Probe, Prober, read_probe
 from fakes.nodes.runtime import Container
+from fakes.nodes.script_container import ScriptContainer
 from fakes.nodes.services import NodeServices
+from fakes.nodes.shell import Shell
 from harness.kube.port import Json
 
-T = TypeVar("T")
-
-FIRST_BACK_OFF_S = 10
-LONGEST_BACK_OFF_S = 300
 BACK_OFF_FORGOTTEN_S = 600
 """A process that ran this long starts the back-off afresh."""
+BACK_OFF_SHOWN_S = 1
+"""A container that ended is seen as such for a moment before it is seen to wait."""
 GRACE_MIN_S = 2
 """SIGTERM gets at least this long, even where the preStop hook ate all of the grace."""
+NEVER = "1970-01-01T00:00:00Z"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class PodHooks:
     pod: Callable[[], Json]
     pod_ip: Callable[[], str]
     changed: Callable[[], None]
-    event: Callable[[str, str, str], None]
+    event: SayEvent
     listens: Callable[[tuple[str, int]], Awaitable[None]]
 
 
@@ -44,86 +46,112 @@ class ContainerRun:
         self.finished = False
         """It will not run again. Set before the news of its end, so that a pod's last container and its terminal phase
         are one write."""
+        self.tried = asyncio.Event()
+        """Its first start succeeded or failed: the next container's turn."""
+        self.up = asyncio.Event()
+        """It has started, in the sense of its startup probe."""
         self._node = node
         self._hooks = hooks
+        self._loop = asyncio.get_running_loop()
+        self._preparation = Preparation(node, view, hooks.pod, hooks.changed, hooks.event)
         self._process: Container | None = None
-        self._stopping = asyncio.Event()
+        self._shell: Shell | None = None
+        self._probers: list[Prober] = []
+        self._wake = asyncio.Event()
+        self._stopping = False
+        self._sick: Probe | None = None
+        self._hook_failed = ""
+        self._oom = False
         self._deadline_s = 0.0
-        self._deadline_moved = asyncio.Event()
-        self._started = asyncio.Event()
         self._back_off_s = 0.0
         self._began_s = 0.0
 
     def stop(self, deadline_s: float) -> None:
         """PreStop hook, SIGTERM, and SIGKILL at ``deadline_s`` of the event loop. Again with an earlier deadline, it
         hurries."""
-        self._deadline_s = min(deadline_s, self._deadline_s) if self._stopping.is_set() else deadline_s
-        self._stopping.set()
-        self._deadline_moved.set()
+        self._deadline_s = min(deadline_s, self._deadline_s) if self._stopping else deadline_s
+        self._stopping = True
+        self._wake.set()
 
     def kill(self) -> None:
         """The machine has lost its power: no hook, no event."""
+        self._stop_probing()
         if self._process is not None:
             self._process.kill()
 
+    def oom_kill(self) -> None:
+        """The kernel's killer takes it for its memory limit."""
+        if self._process is not None:
+            self._oom = True
+            self._process.kill()
+
     async def run(self) -> None:
-        while not self._stopping.is_set():
-            if not await self._prepare():
-                break
-            await self._run_once()
-            if self.finished:
-                return
-            await self._back_off()
-        self.view.ended = self.view.ended or self.view.last or NEVER_LOCATED
-        self._finish()
+        try:
+            while not self._stopping:
+                if not await self._unless_stopped(self._prepare()):
+                    break
+                await self._run_once()
+                if self.finished:
+                    return
+                await self._back_off()
+            self.view.ended = self.view.ended or self.view.last or NEVER_LOCATED
+            self._finish()
+        finally:
+            self._stop_probing()
+            self.tried.set()
 
-    async def _prepare(self) -> bool:
-        """False when told to stop meanwhile."""
-        await self._unless_stopped(self._pull())
-        durations = self._node.timing.durations
-        await self._unless_stopped(asyncio.sleep(self._node.timing.draw_s(durations.container_start, self._node.rng)))
-        return not self._stopping.is_set()
-
-    async def _pull(self) -> None:
-        image, policy = str(self.view.spec.get("image", "")), self.view.spec.get("imagePullPolicy", "IfNotPresent")
-        if policy != "Always" and image in self._node.images.names:
-            there = f'Container image "{image}" already present on machine and can be accessed by the pod'
-            self._hooks.event("Normal", "Pulled", there)
-        else:
-            self._hooks.event("Normal", "Pulling", f'Pulling image "{image}"')
-            pulled = await self._node.images.pull(image)
-            self._hooks.event("Normal", "Pulled", pulled_message(image, pulled))
-        self.view.image_there = True
+    async def _prepare(self) -> None:
+        await self._preparation.ready()
+        timing = self._node.timing
+        await asyncio.sleep(timing.draw_s(timing.durations.container_start, self._node.rng))
 
     async def _run_once(self) -> None:
         view = self.view
+        if view.container_id:
+            view.restarts += 1
+            view.last = view.ended or view.last
         view.container_id = f"containerd://{self._node.rng.getrandbits(256):064x}"
+        say = self._node.logs.begin(self._hooks.pod(), view.name)
+        self._event("Normal", "Created", "Container created")
         try:
-            process = await self._node.runtime.create(self._hooks.pod(), view.spec)
+            process = await self._node.runtime.create(self._hooks.pod(), view.spec, say)
         except OSError as error:
-            self._hooks.event("Warning", "Failed", f"Error: {error}")
-            view.ended = self._ended(128, "StartError", str(error))
-            self._finish(128)
+            self._event("Warning", "Failed", f"Error: {error}")
+            self._show_ended(128, "StartError", str(error))
             return
-        self._process = process
+        self._process, self._oom, self._sick, self._hook_failed = process, False, None, ""
+        self._shell = (
+            process.shell if isinstance(process, ScriptContainer) else Shell(self._node.timing, self._get, say)
+        )
         if process.address is not None:
             await self._hooks.listens(process.address)
-        self._began_s = asyncio.get_running_loop().time()
+        self._began_s = self._loop.time()
         view.running_since, view.ended = self._node.wall.stamp(), None
         view.started = "startupProbe" not in view.spec
         view.ready = view.started and self._ready_unasked()
-        self._hooks.event("Normal", "Created", "Container created")
-        self._hooks.event("Normal", "Started", "Container started")
+        self._event("Normal", "Started", "Container started")
         self._hooks.changed()
+        if view.started:
+            self.up.set()
+        self.tried.set()
         code = await self._until_exit(process)
         self._process = None
-        self._started.clear()
+        self._node.logs.end(self._hooks.pod(), view.name)
+        await self._node.sync.turn()
+        reason = "OOMKilled" if self._oom else "Completed" if code == 0 else "Error"
+        self._show_ended(code, reason, "")
+
+    def _show_ended(self, code: int, reason: str, message: str) -> None:
+        view, now = self.view, self._node.wall.stamp()
+        started = (view.running_since or now) if reason != "StartError" else NEVER
+        view.ended = Ended(code, reason, message, started, now, view.container_id)
         view.ready = view.started = False
-        view.ended = self._ended(code, "Completed" if code == 0 else "Error", "")
+        view.running_since = ""
+        self.tried.set()
         self._finish(code)
 
     def _finish(self, code: int | None = None) -> None:
-        self.finished = code is None or self._stopping.is_set() or not self._restarts(code)
+        self.finished = code is None or self._stopping or not self._restarts(code)
         self._hooks.changed()
 
     def _ready_unasked(self) -> bool:
@@ -132,129 +160,213 @@ class ContainerRun:
     async def _until_exit(self, process: Container) -> int:
         """Readiness is probed to the end, also while the container shuts down; startup and liveness are not."""
         exited = asyncio.ensure_future(process.wait())
-        sick = asyncio.ensure_future(self._until_sick(process))
-        ready = asyncio.ensure_future(self._watch_readiness(process))
-        stop = asyncio.ensure_future(self._stopping.wait())
-        tasks: tuple[asyncio.Future[Any], ...] = (exited, sick, ready, stop)
+        exited.add_done_callback(lambda _: self._wake.set())
+        self._start_probing(process)
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in tasks:
-                if task.done():
-                    task.result()  # a defect in a probe must not pass for a sick container
-            sick.cancel()
+            if post_start := (self.view.spec.get("lifecycle") or {}).get("postStart"):
+                await self._after_start(post_start, exited)
+            while not (exited.done() or self._stopping or self._sick or self._hook_failed):
+                self._wake.clear()
+                await self._wake.wait()
             if not exited.done():
                 await self._shut_down(process, exited)
             return await exited
         finally:
-            for task in tasks:
-                task.cancel()
+            self._stop_probing()
+            exited.cancel()
 
-    async def _until_sick(self, process: Container) -> None:
-        """Returns when the container has failed its startup or liveness probe and must be restarted."""
-        view, timing, ip = self.view, self._node.timing, self._hooks.pod_ip()
-        if startup := read_probe("Startup", view.spec, ip, timing):
-            async for ok in results(startup, process, self._unhealthy):
-                if not ok:
-                    return
-                break
-        view.started = True
-        self._started.set()
-        self._hooks.changed()
-        if liveness := read_probe("Liveness", view.spec, ip, timing):
-            async for ok in results(liveness, process, self._unhealthy):
-                if not ok:
-                    return
-        await asyncio.Event().wait()
+    async def _after_start(self, hook: Json, exited: asyncio.Future[int]) -> None:
+        task = asyncio.ensure_future(self._hook(hook))
+        task.add_done_callback(lambda _: self._wake.set())
+        try:
+            while not (task.done() or exited.done() or self._stopping):
+                self._wake.clear()
+                await self._wake.wait()
+            if task.done() and task.exception() is not None:
+                self._event("Warning", "FailedPostStartHook", "PostStartHook failed")
+                self._hook_failed = f"Container {self.view.name} FailedPostStartHook"
+        finally:
+            task.cancel()
 
-    async def _watch_readiness(self, process: Container) -> None:
-        await self._started.wait()
-        probe = read_probe("Readiness", self.view.spec, self._hooks.pod_ip(), self._node.timing)
-        if probe is None or self._ready_unasked():
+    async def _hook(self, hook: Json) -> None:
+        assert self._shell is not None and self._process is not None
+        await run_hook(hook, self._shell, self._get, self._node.timing)
+
+    async def _get(self, path: str) -> int | None:
+        if self._process is None:
+            return None
+        answer = self._process.probe(path)
+        return answer if answer is None or isinstance(answer, int) else await answer
+
+    # Probes.
+
+    def _start_probing(self, process: Container) -> None:
+        if startup := self._read("Startup"):
+            self._add(startup, process, lambda ok: self._startup_reached(ok, startup, process))
+        else:
+            self._probe_running(process)
+
+    def _read(self, kind: str) -> Probe | None:
+        return read_probe(kind, self.view.spec, self._hooks.pod_ip(), self._node.timing)
+
+    def _add(self, probe: Probe, process: Container, reached: Callable[[bool], None]) -> None:
+        assert self._shell is not None
+        prober = Prober(
+            probe, process, self._shell, lambda ok: self._node.sync.call(lambda: reached(ok)), self._unhealthy
+        )
+        self._probers.append(prober)
+        prober.start()
+
+    def _startup_reached(self, ok: bool, startup: Probe, process: Container) -> None:
+        if not ok:
+            self._is_sick(startup)
+        elif not self.view.started and self._process is process and not self._stopping:
+            self._stop_probing()
+            self.view.started = True
+            self.up.set()
+            self._probe_running(process)
+            self._hooks.changed()
+
+    def _probe_running(self, process: Container) -> None:
+        if liveness := self._read("Liveness"):
+            self._add(liveness, process, lambda ok: None if ok else self._is_sick(liveness))
+        readiness = self._read("Readiness")
+        if readiness is None or self._ready_unasked():
             self._set_ready(True)
         else:
-            async for ok in results(probe, process, self._unhealthy):
-                self._set_ready(ok)
-        await asyncio.Event().wait()
+            self._add(readiness, process, self._set_ready)
+
+    def _is_sick(self, probe: Probe) -> None:
+        if self._sick is None and not self._stopping:
+            self._sick = probe
+            self._wake.set()
+
+    def _set_ready(self, ready: bool) -> None:
+        if ready is not self.view.ready and self.view.is_running:
+            self.view.ready = ready
+            self._hooks.changed()
+
+    def _unhealthy(self, message: str) -> None:
+        self._event("Warning", "Unhealthy", message)
+
+    def _stop_probing(self) -> None:
+        for prober in self._probers:
+            prober.stop()
+        self._probers.clear()
+
+    # The end of a process.
 
     async def _shut_down(self, process: Container, exited: asyncio.Future[int]) -> None:
-        loop, timing, name = asyncio.get_running_loop(), self._node.timing, self.view.name
-        if self._stopping.is_set():
-            self._hooks.event("Normal", "Killing", f"Stopping container {name}")
-        else:
-            self._hooks.event("Normal", "Killing", f"Container {name} failed liveness probe, will be restarted")
+        loop, timing = self._loop, self._node.timing
+        self._say_killing()
+        if not self._stopping:
             grace_s = self._hooks.pod()["spec"].get("terminationGracePeriodSeconds", 30)
+            if self._sick is not None and self._sick.grace_s is not None:
+                grace_s = self._sick.grace_s
             self._deadline_s = loop.time() + timing.clock_s(grace_s)
-        hook_ends_s = loop.time() + timing.clock_s(self._pre_stop_s())
-        await self._wait(exited, lambda: min(hook_ends_s, self._deadline_s))
-        if hook_ends_s > self._deadline_s and not exited.done():
-            self._hooks.event("Warning", "FailedPreStopHook", "PreStopHook failed")
+        if pre_stop := (self.view.spec.get("lifecycle") or {}).get("preStop"):
+            await self._before_stop(pre_stop, exited)
         kill_at_least_s = loop.time() + timing.clock_s(GRACE_MIN_S)
         process.terminate()
         await self._wait(exited, lambda: max(self._deadline_s, kill_at_least_s))
         if not exited.done():
             process.kill()
 
-    async def _wait(self, exited: asyncio.Future[int], until_s: Callable[[], float]) -> None:
-        """Until the process has ended, or a moment that may be brought nearer meanwhile."""
-        while not exited.done():
-            left_s = until_s() - asyncio.get_running_loop().time()
+    def _say_killing(self) -> None:
+        name = self.view.name
+        if self._stopping:
+            said = f"Stopping container {name}"
+        elif self._sick is not None:
+            said = f"Container {name} failed {self._sick.kind.lower()} probe, will be restarted"
+        else:
+            said = "FailedPostStartHook"
+        self._event("Normal", "Killing", said)
+
+    async def _before_stop(self, hook: Json, exited: asyncio.Future[int]) -> None:
+        task = asyncio.ensure_future(self._hook(hook))
+        task.add_done_callback(lambda _: self._wake.set())
+        try:
+            await self._wait(exited, lambda: self._deadline_s, task)
+            failed = isinstance(task.exception(), HookFailed) if task.done() else not exited.done()
+            if failed:
+                self._event("Warning", "FailedPreStopHook", "PreStopHook failed")
+        finally:
+            task.cancel()
+
+    async def _wait(
+        self, exited: asyncio.Future[int], until_s: Callable[[], float], other: asyncio.Future[Any] | None = None
+    ) -> None:
+        """Until the process or ``other`` has ended, or a moment that may be brought nearer meanwhile."""
+        while not exited.done() and not (other is not None and other.done()):
+            left_s = until_s() - self._loop.time()
             if left_s <= 0:
                 return
-            self._deadline_moved.clear()
-            moved = asyncio.ensure_future(self._deadline_moved.wait())
-            either: set[asyncio.Future[Any]] = {exited, moved}
-            try:
-                await asyncio.wait(either, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                moved.cancel()
-
-    def _pre_stop_s(self) -> float:
-        hook: Json = (self.view.spec.get("lifecycle") or {}).get("preStop") or {}
-        if hook and "sleep" not in hook:
-            self._hooks.event("Warning", "FailedPreStopHook", "PreStopHook failed: only sleep hooks are emulated")
-        return float((hook.get("sleep") or {}).get("seconds") or 0)
+            await self._woken(left_s)
 
     def _restarts(self, code: int) -> bool:
+        if self.view.role is Role.SIDECAR:
+            return True
         policy = self._hooks.pod()["spec"].get("restartPolicy", "Always")
+        if self.view.role is Role.INIT:
+            return code != 0 and policy != "Never"
         return policy == "Always" or (policy == "OnFailure" and code != 0)
 
     async def _back_off(self) -> None:
-        """The first restart is at once; the next wait 10 s, 20 s, 40 s … (scenario), counted from the exit."""
+        """The first restart is at once; the next not before 10 s, 20 s, 40 s … (scenario) after the exit, when the
+        kubelet looks at the pod again."""
         view, timing, pod = self.view, self._node.timing, self._hooks.pod()
-        ran_s = (asyncio.get_running_loop().time() - self._began_s) * timing.time_scale
-        if ran_s > BACK_OFF_FORGOTTEN_S:
+        exit_s = self._loop.time()
+        if (exit_s - self._began_s) * timing.time_scale > BACK_OFF_FORGOTTEN_S:
             self._back_off_s = 0.0
         wait_s = self._back_off_s
         self._back_off_s = min(LONGEST_BACK_OFF_S, self._back_off_s * 2 or FIRST_BACK_OFF_S)
-        view.last, view.ended, view.running_since = view.ended, None, ""
-        view.restarts += 1
-        if wait_s:
-            meta = pod["metadata"]
-            place = f"{meta['name']}_{meta['namespace']}({meta['uid']})"
-            back_off = f"back-off {wait_s:.0f}s restarting failed container={view.name} pod={place}"
-            view.waiting = ("CrashLoopBackOff", back_off)
-            self._hooks.event("Warning", "BackOff", f"Back-off restarting failed container {view.name} in pod {place}")
-            self._hooks.changed()
-            await self._unless_stopped(asyncio.sleep(timing.clock_s(wait_s)))
+        if not wait_s:
+            return
+        place = f"{pod['metadata']['name']}_{pod['metadata']['namespace']}({pod['metadata']['uid']})"
+        said = f"Back-off restarting failed container {view.name} in pod {place}"
+        await self._sleep(timing.clock_s(BACK_OFF_SHOWN_S))
+        if self._stopping:
+            return
+        view.last, view.ended = view.ended, None
+        view.waiting = (
+            "CrashLoopBackOff",
+            f"back-off {wait_s:.0f}s restarting failed container={view.name} pod={place}",
+        )
+        self._hooks.changed()
+        look_s = exit_s
+        while not self._stopping and look_s < exit_s + timing.clock_s(wait_s):
+            self._event("Warning", "BackOff", said)
+            look_s += resync_s(self._node)
+            await self._sleep(look_s - self._loop.time())
 
-    def _ended(self, code: int, reason: str, message: str) -> Ended:
-        now = self._node.wall.stamp()
-        return Ended(code, reason, message, self.view.running_since or now, now, self.view.container_id)
+    def _event(self, type: str, reason: str, message: str) -> None:
+        self._hooks.event(type, reason, message, self.view.name)
 
-    def _set_ready(self, ready: bool) -> None:
-        if ready is not self.view.ready:
-            self.view.ready = ready
-            self._hooks.changed()
+    async def _sleep(self, seconds: float) -> None:
+        """Or until told to stop."""
+        end_s = self._loop.time() + seconds
+        while not self._stopping and (left_s := end_s - self._loop.time()) > 0:
+            await self._woken(left_s)
 
-    def _unhealthy(self, message: str) -> None:
-        self._hooks.event("Warning", "Unhealthy", message)
-
-    async def _unless_stopped(self, work: Coroutine[Any, Any, T]) -> T | None:
-        task = asyncio.ensure_future(work)
-        stop = asyncio.ensure_future(self._stopping.wait())
+    async def _woken(self, within_s: float) -> None:
+        self._wake.clear()
+        timer = self._loop.call_later(within_s, self._wake.set)
         try:
-            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
-            return task.result() if task.done() else None
+            await self._wake.wait()
+        finally:
+            timer.cancel()
+
+    async def _unless_stopped(self, work: Awaitable[None]) -> bool:
+        """Whether it was done before we were told to stop."""
+        task = asyncio.ensure_future(work)
+        task.add_done_callback(lambda _: self._wake.set())
+        try:
+            while not (task.done() or self._stopping):
+                self._wake.clear()
+                await self._wake.wait()
+            if not task.done():
+                return False
+            task.result()
+            return True
         finally:
             task.cancel()
-            stop.cancel()

@@ -55,24 +55,25 @@ class EventRecorder:
     wall: WallClock
     component: str
     host: str = ""
-    _queue: asyncio.Queue[tuple[Json, str, str, str]] = field(default_factory=lambda: asyncio.Queue(WAITING_MAX))
-    _series: dict[tuple[str, str, str, str], _Series] = field(default_factory=dict)
+    _queue: asyncio.Queue[tuple[Json, str, str, str, str]] = field(default_factory=lambda: asyncio.Queue(WAITING_MAX))
+    _series: dict[tuple[str, str, str, str, str], _Series] = field(default_factory=dict)
     _buckets: dict[str, _Bucket] = field(default_factory=dict)
     _last_id: int = 0
 
-    def event(self, obj: Json, type: str, reason: str, message: str) -> None:
-        """``type`` is Normal or Warning. Beyond the limits the event is dropped, as the real recorder does."""
+    def event(self, obj: Json, type: str, reason: str, message: str, field_path: str = "") -> None:
+        """``type`` is Normal or Warning; ``field_path`` names a part of the object (``spec.containers{c}``). Beyond
+        the limits the event is dropped, as the real recorder does."""
         meta = obj["metadata"]
         key = meta.get("uid") or f"{obj['kind']}/{meta.get('namespace', '')}/{meta['name']}"
         if self._queue.full() or not self._allowed(key):
             return
-        self._queue.put_nowait((obj, type, reason, message))
+        self._queue.put_nowait((obj, type, reason, message, field_path))
 
     async def run(self) -> None:
         while True:
-            obj, type, reason, message = await self._queue.get()
+            obj, type, reason, message, field_path = await self._queue.get()
             try:
-                await self._write(obj, type, reason, message)
+                await self._write(obj, type, reason, message, field_path)
             except (ApiError, ConnectionError):
                 continue  # events are best effort, in the real recorder too
 
@@ -88,9 +89,9 @@ class EventRecorder:
             self._buckets.pop(next(iter(self._buckets)))
         return True
 
-    async def _write(self, obj: Json, type: str, reason: str, message: str) -> None:
+    async def _write(self, obj: Json, type: str, reason: str, message: str, field_path: str) -> None:
         meta = obj["metadata"]
-        key = (meta.get("uid", meta["name"]), type, reason, message)
+        key = (meta.get("uid", meta["name"]), type, reason, message, field_path)
         stamp = self.wall.stamp()
         if series := self._series.get(key):
             series.count += 1
@@ -106,7 +107,7 @@ class EventRecorder:
                 "apiVersion": "v1",
                 "kind": "Event",
                 "metadata": {"name": series.name, "namespace": namespace},
-                "involvedObject": _reference(obj),
+                "involvedObject": _reference(obj, field_path),
                 "reason": reason,
                 "message": message,
                 "source": source,
@@ -130,7 +131,9 @@ class EventRecorder:
         return self._last_id
 
 
-def _reference(obj: Json) -> Json:
+def _reference(obj: Json, field_path: str) -> Json:
     meta = obj["metadata"]
     fields = {name: meta[name] for name in ("namespace", "name", "uid", "resourceVersion") if name in meta}
+    if field_path:
+        fields["fieldPath"] = field_path
     return {"kind": obj["kind"], "apiVersion": obj["apiVersion"], **fields}

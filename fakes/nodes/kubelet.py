@@ -1,4 +1,5 @@
-"""A hollow kubelet: one node on the Kube port, whose containers are whatever its runtime makes."""
+"""A hollow kubelet: one node on the Kube port, whose containers are whatever its runtime makes. Its faults are its
+methods."""
 
 from __future__ import annotations
 
@@ -7,23 +8,34 @@ from random import Random
 
 from fakes.clock import WallClock
 from fakes.config import PlantedBug
+from fakes.controllers.placement import matches_node
+from fakes.nodes.admission import allocate_devices, refuse_by_fit, refuse_under_pressure
 from fakes.nodes.assigned import AssignedPods
 from fakes.nodes.client import NodeClient
-from fakes.nodes.devices import Devices
+from fakes.nodes.device_plugin import DevicePlugin
+from fakes.nodes.devices import DeviceManager
 from fakes.nodes.events import EventRecorder
-from fakes.nodes.images import ImageStore
-from fakes.nodes.labels import GPU_RESOURCE
+from fakes.nodes.eviction import EvictionManager
+from fakes.nodes.images import ImageStore, Registry
+from fakes.nodes.labels import GPU_RESOURCE, node_labels
+from fakes.nodes.logs import PodLogs
 from fakes.nodes.machine import Machine
 from fakes.nodes.node_agent import NodeAgent
+from fakes.nodes.node_status import allocatable
 from fakes.nodes.pod_worker import PodWorker
+from fakes.nodes.pressure import NodePressure
 from fakes.nodes.runtime import Runtime
 from fakes.nodes.services import NodeServices
+from fakes.nodes.sync_loop import SyncLoop
 from fakes.timing import Timing
-from harness.kube.port import EventType, Json, Kube
+from harness.kube.port import NODE, EventType, Json, Kube
+
+RESTART_S = 1
+"""Scenario seconds that a restart of the kubelet's process takes."""
 
 
 class Kubelet:
-    """``run`` lasts until it is cancelled, or until ``kill``: the machine lost its power."""
+    """``run`` lasts until it is cancelled, or until ``kill``: the machine lost its power for good."""
 
     def __init__(
         self,
@@ -36,42 +48,73 @@ class Kubelet:
         rng: Random,
         runtime: Runtime,
         bugs: frozenset[PlantedBug] = frozenset(),
+        registry: Registry | None = None,
+        logs: PodLogs | None = None,
     ) -> None:
-        client = NodeClient(kube)
-        gpus = tuple(f"GPU-{machine.name}-{n}" for n in range(machine.pool.gpus))
         self.machine = machine
+        self._kube = kube
         self._pods = pods
-        self._node = NodeServices(
-            machine=machine,
-            client=client,
-            timing=timing,
-            wall=wall,
-            rng=rng,
-            runtime=runtime,
-            images=ImageStore(timing, rng),
-            devices=Devices(GPU_RESOURCE, gpus),
-            events=EventRecorder(client, wall, "kubelet", machine.name),
-            bugs=bugs,
-        )
-        self._agent = NodeAgent(self._node)
+        self._timing, self._wall, self._rng = timing, wall, rng
+        self._runtime, self._bugs = runtime, bugs
+        self._logs = logs or PodLogs(wall)
+        self._images = ImageStore(registry or Registry(), timing, rng)
+        self._devices = DeviceManager(GPU_RESOURCE, timing, self._changed, self._show_all)
+        gpus = tuple(f"GPU-{machine.name}-{n}" for n in range(machine.pool.gpus))
+        self.plugin = DevicePlugin(self._devices, gpus, timing)
+        """The node's device plugin, with its own faults."""
         self._workers: dict[str, PodWorker] = {}
         self._addresses = 0
+        self._held: list[tuple[EventType, Json]] | None = None
+        self._held_s = 0.0
+        self._frozen = False
         self._tasks: asyncio.TaskGroup | None = None
         self._life: asyncio.Future[None] | None = None
         self._dead = False
+        self._reboots_in_s: float | None = None
+        self._agent: NodeAgent | None = None
+        self._begin(rebooted=False)
+
+    def _begin(self, *, rebooted: bool) -> None:
+        client = NodeClient(self._kube)
+        self._rebooted = rebooted
+        self._node = NodeServices(
+            machine=self.machine,
+            client=client,
+            timing=self._timing,
+            wall=self._wall,
+            rng=self._rng,
+            runtime=self._runtime,
+            images=self._images,
+            devices=self._devices,
+            events=EventRecorder(client, self._wall, "kubelet", self.machine.name),
+            sync=SyncLoop(),
+            logs=self._logs,
+            pressure=NodePressure(),
+            bugs=self._bugs,
+        )
+        self._held = None
+        self._eviction = EvictionManager(self._node, self._workers.values, self._changed)
 
     async def run(self) -> None:
-        if self._dead:
-            return
-        self._life = asyncio.ensure_future(self._live())
-        try:
-            await self._life
-        except asyncio.CancelledError:
-            current = asyncio.current_task()
-            if not self._dead or (current is not None and current.cancelling()):
-                raise
-        finally:
-            self._off()
+        while not self._dead:
+            self._life = asyncio.ensure_future(self._live())
+            try:
+                await self._life
+            except asyncio.CancelledError:
+                current = asyncio.current_task()
+                if current is not None and current.cancelling():
+                    raise
+            finally:
+                self._off()
+            off_s, self._reboots_in_s = self._reboots_in_s, None
+            if self._dead or off_s is None:
+                return
+            await asyncio.sleep(off_s)
+            self._workers.clear()
+            self._devices.restarted()
+            self._begin(rebooted=True)
+
+    # Faults.
 
     def kill(self) -> None:
         """Power loss: sockets are reset at once, and nothing more is written."""
@@ -80,7 +123,80 @@ class Kubelet:
         if self._life is not None:
             self._life.cancel()
 
+    def reboot(self, off_s: float) -> None:
+        """Power loss, and back after ``off_s`` scenario seconds with a new boot id: what ran is gone, the images stay,
+        and the device plugin comes up after the pods that need it were admitted, or refused for good."""
+        if self._dead or self._life is None:
+            return
+        self._reboots_in_s = self._timing.clock_s(off_s)
+        self.plugin.crash()
+        self._off()
+        self._life.cancel()
+
+    def hold(self, *, frozen: bool = False) -> None:
+        """Silence: the network between the kubelet and the API server is cut, or (``frozen``) its process stands still.
+        Its pods go on."""
+        if self._held is None:
+            self._held, self._held_s, self._frozen = [], asyncio.get_running_loop().time(), frozen
+            self._node.client.hold()
+
+    def release(self) -> None:
+        """Idempotent."""
+        if self._held is None:
+            return
+        missed, self._held = self._held, None
+        self._node.client.release()
+        for type, pod in missed:
+            self._hear(type, pod)
+        self._show_all()
+        if self._agent is not None:
+            self._agent.resumed(asyncio.get_running_loop().time() - self._held_s if self._frozen else 0.0)
+
+    def restart(self) -> None:
+        """The kubelet's process only: containers live on. The device manager knows no more than its checkpoint until
+        the plugin registers again."""
+        self._devices.restarted()
+        loop = asyncio.get_running_loop()
+        loop.call_later(self._timing.clock_s(RESTART_S), self._restarted)
+
+    def _restarted(self) -> None:
+        self.plugin.kubelet_restarted()
+        self._changed()
+
+    def runtime_down(self) -> None:
+        """The container runtime stops answering; what runs goes on."""
+        if self._agent is not None:
+            self._agent.runtime_down()
+
+    def runtime_up(self) -> None:
+        if self._agent is not None:
+            self._agent.runtime_up()
+
+    def pressure(self, kind: str, on: bool, evictions: int | None = None) -> None:
+        """``kind``: MemoryPressure or DiskPressure; ``evictions``: how many pods it takes until it is gone."""
+        self._eviction.set(kind, on, evictions)
+
+    def oom_kill(self, namespace: str, pod: str, container: str) -> None:
+        """Raises KeyError for a pod or container that this node does not run."""
+        for worker in self._workers.values():
+            meta = worker.pod["metadata"]
+            if (meta["namespace"], meta["name"]) == (namespace, pod) and not worker.is_over:
+                worker.oom_kill(container)
+                return
+        raise KeyError(f"no pod {namespace}/{pod} on node {self.machine.name}")
+
+    def gpu_holders(self) -> dict[str, tuple[Json, str]]:
+        """Who holds each device of this node: the pod and the container, by device."""
+        return {
+            id: (self._workers[uid].pod, container)
+            for id, (uid, container) in self._devices.holders().items()
+            if uid in self._workers
+        }
+
+    # Life.
+
     async def _live(self) -> None:
+        self._agent = NodeAgent(self._node, self.plugin, rebooted=self._rebooted)
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             tasks.create_task(self._node.events.run())
@@ -91,10 +207,28 @@ class Kubelet:
     def _off(self) -> None:
         self._node.client.cut()
         self._pods.unsubscribe(self.machine.name)
+        self._eviction.stop()
         for worker in self._workers.values():
             worker.kill()
 
+    def _changed(self) -> None:
+        if self._agent is not None:
+            self._agent.changed()
+
+    def _show_all(self) -> None:
+        for worker in self._workers.values():
+            worker.show()
+
     def _on_pod(self, type: EventType, pod: Json) -> None:
+        if self._held is not None:
+            self._held.append((type, pod))
+        else:
+            self._hear(type, pod)
+
+    def _hear(self, type: EventType, pod: Json) -> None:
+        self._node.sync.call(lambda: self._handle(type, pod))
+
+    def _handle(self, type: EventType, pod: Json) -> None:
         uid = pod["metadata"]["uid"]
         worker = self._workers.get(uid)
         if type is EventType.DELETED:
@@ -108,7 +242,24 @@ class Kubelet:
     def _start(self, uid: str, pod: Json) -> None:
         assert self._tasks is not None, "pods are subscribed to by the running kubelet only"
         self._addresses += 1
-        worker = PodWorker(self._node, pod, self.machine.pod_address(self._addresses))
+        address = self.machine.pod_address(self._addresses)
+        was_here = self._rebooted and bool((pod.get("status") or {}).get("startTime"))
+        worker = PodWorker(self._node, pod, address, self._admit, rebooted=was_here)
         self._workers[uid] = worker
         task = self._tasks.create_task(worker.run())
         task.add_done_callback(lambda _: self._workers.pop(uid, None))
+
+    async def _admit(self, worker: PodWorker) -> None:
+        pod = worker.pod
+        if refusal := refuse_under_pressure(pod, self._node.pressure.met):
+            raise refusal
+        await allocate_devices(self._devices, pod, worker.views)
+        node: Json = {
+            "metadata": {"name": self.machine.name, "labels": node_labels(self.machine.pool, self.machine.name)}
+        }
+        if not matches_node(pod["spec"], node):
+            node = await self._node.client.get(NODE, self.machine.name)
+        others = [w.pod for w in self._workers.values() if w.admitted and not w.is_over]
+        if refusal := refuse_by_fit(pod, others, node, allocatable(self.machine)):
+            self._devices.release(pod["metadata"]["uid"])
+            raise refusal

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
-from fakes.nodes.devices import Devices
 from fakes.nodes.images import IMAGE_BYTES
 from fakes.nodes.labels import node_labels
 from fakes.nodes.machine import Machine
@@ -16,11 +15,16 @@ NOT_READY_TAINT = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"
 EVICTION_RESERVE_KI = 102_400
 """The memory that a kubelet's default hard eviction threshold keeps out of allocatable."""
 
-_PRESSURES = (
-    ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-    ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-    ("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-)
+NETWORK_NOT_READY = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady"
+
+_PRESSURES = {
+    ("MemoryPressure", False): ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("MemoryPressure", True): ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
+    ("DiskPressure", False): ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("DiskPressure", True): ("KubeletHasDiskPressure", "kubelet has disk pressure"),
+    ("PIDPressure", False): ("KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ("PIDPressure", True): ("KubeletHasInsufficientPID", "kubelet has insufficient PID available"),
+}
 
 
 def node_object(machine: Machine, status: Json) -> Json:
@@ -43,11 +47,13 @@ def node_object(machine: Machine, status: Json) -> Json:
 
 
 def node_status(
-    machine: Machine, devices: Devices, images: Iterable[str], conditions: list[Json], boot_id: str
+    machine: Machine, gpus: tuple[int, int] | None, images: Iterable[str], conditions: list[Json], boot_id: str
 ) -> Json:
+    """``gpus``: capacity and allocatable as the device manager has them; None: no keys."""
+    has, gives = gpus if gpus is not None else (None, None)
     return {
-        "capacity": _resources(machine, devices, 0),
-        "allocatable": _resources(machine, devices, EVICTION_RESERVE_KI),
+        "capacity": _resources(machine, has, 0),
+        "allocatable": _resources(machine, gives, EVICTION_RESERVE_KI),
         "conditions": conditions,
         "addresses": [
             {"type": "InternalIP", "address": machine.address},
@@ -70,24 +76,23 @@ def node_status(
     }
 
 
-def node_conditions(ready: bool, since: str, ready_since: str, now: str) -> list[Json]:
-    """``since``: when the kubelet started; ``ready_since``: when Ready took its present value."""
-    rows = [(type, False, reason, message, since) for type, reason, message in _PRESSURES]
-    if ready:
-        rows.append(("Ready", True, "KubeletReady", "kubelet is posting ready status", ready_since))
+def node_conditions(pressures: Collection[str], not_ready: str, since: Mapping[str, str], now: str) -> list[Json]:
+    """``not_ready``: why the node is not Ready, empty when it is; ``since``: when each condition took its value."""
+    rows = [(type, on, *said) for (type, on), said in _PRESSURES.items() if on is (type in pressures)]
+    if not_ready:
+        rows.append(("Ready", False, "KubeletNotReady", not_ready))
     else:
-        why = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady"
-        rows.append(("Ready", False, "KubeletNotReady", why, ready_since))
+        rows.append(("Ready", True, "KubeletReady", "kubelet is posting ready status"))
     return [
         {
             "type": type,
             "status": str(status),
             "lastHeartbeatTime": now,
-            "lastTransitionTime": transition,
+            "lastTransitionTime": since[type],
             "reason": reason,
             "message": message,
         }
-        for type, status, reason, message, transition in rows
+        for type, status, reason, message in rows
     ]
 
 
@@ -105,9 +110,16 @@ def capacity(machine: Machine) -> Json:
     }
 
 
-def _resources(machine: Machine, devices: Devices, reserved_ki: int) -> Json:
+def allocatable(machine: Machine) -> Json:
+    """What pods may have of the machine, GPUs apart."""
+    return _resources(machine, None, EVICTION_RESERVE_KI)
+
+
+def _resources(machine: Machine, gpus: int | None, reserved_ki: int) -> Json:
     found = capacity(machine)
     found["memory"] = f"{machine.pool.memory_gib * 1024 * 1024 - reserved_ki}Ki"
-    if not (devices.registered and devices.count):
+    if gpus is None or machine.pool.gpus == 0:
         del found["nvidia.com/gpu"]
+    else:
+        found["nvidia.com/gpu"] = str(gpus)
     return found

@@ -6,14 +6,19 @@ A ``Container`` is one process of one container. A restart is a new ``Container`
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from fakes.nodes.logs import Say
 from fakes.timing import Timing
 from harness.kube.port import Json
 
 EXIT_ANNOTATION = "gpu-harness.dev/exit-s"
+START_ERROR_ANNOTATION = "gpu-harness.dev/start-error"
+"""What the container runtime says instead of starting the container."""
 SIGKILL_CODE = 137
+NO_ANSWER = -1
+"""A probe's connection was taken, and nothing came back on it."""
 
 
 class Container(Protocol):
@@ -37,18 +42,20 @@ class Container(Protocol):
         """The exit code, as soon as the process has ended; 137 after ``kill``. Any number of callers may wait."""
         ...
 
-    async def probe(self, path: str) -> int | None:
-        """The HTTP status of a GET of ``path``, None when the connection was refused or cut."""
+    def probe(self, path: str) -> int | Awaitable[int | None] | None:
+        """The HTTP status of a GET of ``path``, None when the connection was refused or cut, ``NO_ANSWER`` when nothing
+        came. Whoever knows it at once says so at once: a thousand pods are probed each few seconds."""
         ...
 
 
 class Runtime(Protocol):
-    async def create(self, pod: Json, container: Json) -> Container:
-        """Starts the process of ``container`` (an entry of ``pod["spec"]["containers"]``)."""
+    async def create(self, pod: Json, container: Json, say: Say) -> Container:
+        """Starts the process of ``container`` (an entry of ``pod["spec"]["containers"]``); its output goes to ``say``.
+        Raises OSError when the runtime cannot."""
         ...
 
 
-CreateContainer = Callable[[Json, Json], Awaitable[Container]]
+CreateContainer = Callable[[Json, Json, Say], Awaitable[Container]]
 
 
 class PlainContainer:
@@ -77,24 +84,9 @@ class PlainContainer:
     async def wait(self) -> int:
         return await asyncio.shield(self._code)
 
-    async def probe(self, path: str) -> int | None:
+    def probe(self, path: str) -> int | None:
         return None
 
     def _exit(self, code: int) -> None:
         if not self._code.done():
             self._code.set_result(code)
-
-
-class ImageRuntime:
-    """Chooses by image: the first key of ``by_image`` that the image's name contains; else a ``PlainContainer``."""
-
-    def __init__(self, timing: Timing, by_image: Mapping[str, CreateContainer]) -> None:
-        self._timing = timing
-        self._by_image = by_image
-
-    async def create(self, pod: Json, container: Json) -> Container:
-        image = str(container.get("image", ""))
-        for part, create in self._by_image.items():
-            if part in image:
-                return await create(pod, container)
-        return PlainContainer(pod, self._timing)

@@ -8,11 +8,14 @@ from random import Random
 from fakes.clock import WallClock
 from fakes.config import PlantedBug
 from fakes.nodes.client import NodeClient
-from fakes.nodes.devices import Devices
+from fakes.nodes.devices import DeviceManager
 from fakes.nodes.events import EventRecorder
 from fakes.nodes.images import ImageStore
+from fakes.nodes.logs import PodLogs
 from fakes.nodes.machine import Machine
+from fakes.nodes.pressure import NodePressure
 from fakes.nodes.runtime import Runtime
+from fakes.nodes.sync_loop import SyncLoop
 from fakes.timing import Timing
 
 
@@ -25,6 +28,9 @@ class NodeServices:
     rng: Random
     runtime: Runtime
     images: ImageStore
-    devices: Devices
+    devices: DeviceManager
     events: EventRecorder
+    sync: SyncLoop
+    logs: PodLogs
+    pressure: NodePressure
     bugs: frozenset[PlantedBug]

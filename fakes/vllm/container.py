@@ -103,7 +103,7 @@ class VllmContainer:
             return self._failed if self._failed is not None else USAGE_CODE
         return await self._server.wait()
 
-    async def probe(self, path: str) -> int | None:
+    def probe(self, path: str) -> int | None:
         """As a GET would be answered, without the cost of a connection."""
         if self._server is None:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from random import Random
 
@@ -14,6 +14,7 @@ from fakes.controllers.informer import Informer
 from fakes.kube import LocalKube, Store
 from fakes.nodes.assigned import AssignedPods
 from fakes.nodes.kubelet import Kubelet
+from fakes.nodes.logs import Say
 from fakes.nodes.machine import Machine
 from fakes.timing import Durations, Spread, Timing
 from harness.kube.port import EVENT, NODE, POD, EventType, Json, NotFound
@@ -32,8 +33,15 @@ def now() -> float:
 class ScriptedContainer:
     """Serves from ``serve`` on, drains for ``drain_s`` after SIGTERM (None: ignores it), and keeps a log of signals."""
 
-    def __init__(self, drain_s: float | None = 0.0, address: tuple[str, int] | None = ("127.0.0.1", 4000)) -> None:
+    def __init__(
+        self,
+        drain_s: float | None = 0.0,
+        address: tuple[str, int] | None = ("127.0.0.1", 4000),
+        *,
+        answers_at_once: bool = False,
+    ) -> None:
         self.address = address
+        self._answers_at_once = answers_at_once
         self.drain_s = drain_s
         self.health: int | None = None
         self.log: list[tuple[str, float]] = []
@@ -61,7 +69,10 @@ class ScriptedContainer:
     async def wait(self) -> int:
         return await asyncio.shield(self._code)
 
-    async def probe(self, path: str) -> int | None:
+    def probe(self, path: str) -> int | Awaitable[int | None] | None:
+        return self.health if self._answers_at_once else self._answer()
+
+    async def _answer(self) -> int | None:
         return self.health
 
     def at(self, step: str) -> float:
@@ -74,9 +85,12 @@ class ScriptedRuntime:
     def __init__(self, make: Callable[[], ScriptedContainer] = ScriptedContainer) -> None:
         self.make = make
         self.made: list[ScriptedContainer] = []
+        self.of: dict[str, ScriptedContainer] = {}
+        """The newest of each pod."""
 
-    async def create(self, pod: Json, container: Json) -> ScriptedContainer:
+    async def create(self, pod: Json, container: Json, say: Say) -> ScriptedContainer:
         self.made.append(self.make())
+        self.of[pod["metadata"]["name"]] = self.made[-1]
         return self.made[-1]
 
 

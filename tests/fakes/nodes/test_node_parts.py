@@ -1,4 +1,4 @@
-"""The small parts of a node: addresses, labels, devices, durations as Go prints them, the plain container, events."""
+"""The small parts of a node: addresses, labels, durations as Go prints them, the plain container, events."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fakes.clock import WallClock
 from fakes.config import PoolConfig
 from fakes.kube import LocalKube, Store
 from fakes.nodes.address import listen_address
-from fakes.nodes.devices import Devices, TooFewDevices
 from fakes.nodes.events import EventRecorder
 from fakes.nodes.images import go_duration
 from fakes.nodes.labels import instance_of, node_labels, provider_id
 from fakes.nodes.machine import Machine
-from fakes.nodes.runtime import ImageRuntime, PlainContainer
+from fakes.nodes.runtime import PlainContainer
+from fakes.nodes.script_container import ImageRuntime
 from fakes.timing import Timing
 from harness.kube.port import EVENT
 
@@ -51,18 +51,6 @@ def test_addresses_stay_addresses_for_many_nodes_and_pods() -> None:
     assert machine.address == "10.0.1.60"
 
 
-def test_devices_are_given_and_taken_back_as_a_whole() -> None:
-    devices = Devices("nvidia.com/gpu", ("a", "b", "c"))
-    with pytest.raises(TooFewDevices, match="Requested: 1, Available: 0"):
-        devices.allocate("p", 1)
-    devices.registered = True
-    assert devices.allocate("p", 2) == ("a", "b")
-    with pytest.raises(TooFewDevices, match="Requested: 2, Available: 1"):
-        devices.allocate("q", 2)
-    devices.release("p")
-    assert devices.allocate("q", 3) == ("a", "b", "c")
-
-
 @pytest.mark.parametrize(
     "seconds, text",
     [(0, "0s"), (0.35, "350ms"), (1.5, "1.5s"), (20, "20s"), (62.25, "1m2.25s"), (3600, "1h0m0s")],
@@ -81,20 +69,20 @@ async def test_a_plain_container_ends_a_while_after_sigterm() -> None:
     killed = PlainContainer(pod, Timing(10))
     killed.terminate()
     killed.kill()
-    assert (await killed.wait(), await killed.probe("/")) == (137, None)
+    assert (await killed.wait(), killed.probe("/")) == (137, None)
 
 
 @pytest.mark.looptime
 async def test_the_runtime_chooses_by_image() -> None:
     made = []
 
-    async def create(pod: object, container: object) -> PlainContainer:
+    async def create(pod: object, container: object, say: object) -> PlainContainer:
         made.append(container)
         return PlainContainer({"metadata": {}}, Timing())
 
     runtime = ImageRuntime(Timing(), {"vllm": create})
-    await runtime.create({"metadata": {}}, {"image": "busybox:1"})
-    await runtime.create({"metadata": {}}, {"image": "vllm/vllm-openai:v1"})
+    await runtime.create({"metadata": {}}, {"image": "busybox:1"}, print)
+    await runtime.create({"metadata": {}}, {"image": "vllm/vllm-openai:v1"}, print)
     assert made == [{"image": "vllm/vllm-openai:v1"}]
 
 

@@ -36,7 +36,7 @@ async def start(timing: Timing, *bugs: PlantedBug, template: Json | None = None)
 async def serving(*bugs: PlantedBug) -> VllmContainer:
     container = await start(FAST, *bugs)
     async with asyncio.timeout(10):
-        while await container.probe("/health") != 200:
+        while container.probe("/health") != 200:
             await asyncio.sleep(0.005)
     return container
 
@@ -52,27 +52,27 @@ async def test_while_it_loads_the_port_is_taken_but_refuses_and_sigterm_is_swall
         await asyncio.open_connection(*address(container))
         raise AssertionError("it listened")
     except ConnectionRefusedError:
-        assert await container.probe("/health") is None
+        assert container.probe("/health") is None
     try:
         await asyncio.start_server(lambda r, w: None, *address(container))
         raise AssertionError("the port was free")
     except OSError:
         container.terminate()
-    assert await container.probe("/health") is None
+    assert container.probe("/health") is None
     container.kill()
     assert await container.wait() == 137
 
 
 async def test_it_serves_once_loaded_and_drains() -> None:
     container = await serving()
-    assert (await container.probe("/health"), await container.probe("/nope")) == (200, 404)
+    assert (container.probe("/health"), container.probe("/nope")) == (200, 404)
     stream = await post(address(container), chat_body(20))
     await stream.head()
     container.terminate()
-    assert await container.probe("/health") == 200
+    assert container.probe("/health") == 200
     assert (await stream.rest()).events[-1] == "[DONE]"
     assert await container.wait() == 0
-    assert await container.probe("/health") is None
+    assert container.probe("/health") is None
     assert [(e.sent_tokens, e.finish) for e in container.ledger.entries.values()] == [(20, "length")]
 
 
@@ -82,7 +82,7 @@ async def test_planted_a_server_that_aborts_whatever_its_flags_say() -> None:
     await stream.head()
     await stream.chunk()
     container.terminate()
-    assert await container.probe("/health") is None
+    assert container.probe("/health") is None
     container.kill()
     answer = await stream.rest()
     assert not answer.whole or "abort" in answer.events[-2] or "error" in answer.events[-2]
@@ -119,7 +119,7 @@ async def test_the_book_on_disk_shows_what_was_begun_and_what_was_sent(tmp_path:
     container = VllmContainer(p, p["spec"]["containers"][0], timing=FAST, rng=Random(1), note=note)
     await container.start()
     async with asyncio.timeout(10):
-        while await container.probe("/health") != 200:
+        while container.probe("/health") != 200:
             await asyncio.sleep(0.005)
     stream = await post(address(container), chat_body(20))
     await stream.head()

@@ -20,12 +20,12 @@ from fakes.controllers.node_lifecycle import NodeLifecycleController
 from fakes.kube import LocalKube, Store
 from fakes.nodes.assigned import AssignedPods
 from fakes.nodes.kubelet import Kubelet
-from fakes.nodes.runtime import ImageRuntime
+from fakes.nodes.script_container import ImageRuntime
 from fakes.timing import Durations, Spread, Timing
 from harness.kube.port import EVENT, NODE, NODE_CLAIM, PDB, POD, EventType, Json, PatchType, Resource
 
 EXACT = Durations(
-    launch=Spread(30), node_ready=Spread(8), device_plugin=Spread(12),
+    launch=Spread(30), node_ready=Spread(8), device_plugin=Spread(10),
     image_pull=Spread(20), container_start=Spread(1), model_load=Spread(22),
 )  # fmt: skip
 SPOT = PoolConfig("spot", "spot", nodes=1, stock=1)
