@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from functools import cache
 from zlib import crc32
 
@@ -30,12 +29,22 @@ def api_name(metric: str) -> str:
     return metric.replace(":", "_")
 
 
-@dataclass(frozen=True, slots=True)
 class Scrape:
-    """What a pod said at loop time ``t_s``: the sum over the series of each metric, by its name in the metrics API."""
+    """What a pod said at loop time ``t_s``: the sum over the series of each metric. Few are ever read, and then few of
+    their metrics, so they keep their own names until somebody asks by those of the metrics API."""
 
-    t_s: float
-    values: dict[str, float]
+    __slots__ = ("_by_api_name", "_sums", "t_s")
+
+    def __init__(self, t_s: float, sums: dict[str, float]) -> None:
+        self.t_s = t_s
+        self._sums = sums
+        self._by_api_name: dict[str, float] | None = None
+
+    @property
+    def values(self) -> dict[str, float]:
+        if self._by_api_name is None:
+            self._by_api_name = {api_name(name): value for name, value in self._sums.items()}
+        return self._by_api_name
 
 
 class Scraper:
@@ -110,5 +119,5 @@ class Scraper:
         except ScrapeFailed as error:
             log.debug("scrape of %s: %s", pod, error)
             return
-        self._scrapes[pod] = Scrape(t_s, {api_name(name): value for name, value in sums.items()})
+        self._scrapes[pod] = Scrape(t_s, sums)
         self.scrapes += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fakes.metrics.exposition import Family, Histogram, Value, exposition
+from fakes.metrics.exposition import Family, Histogram, Sums, Value, exposition
 
 if TYPE_CHECKING:
     from fakes.vllm.engine import EngineRequest
@@ -45,6 +45,8 @@ class EngineMetrics:
         self._created_s = created_s
         self._families: list[Family] = []
         self._http: dict[tuple[str, str, str], Value] = {}
+        self._sums: Sums | None = None
+        self._summed_http = 0
         self._declare_values(model, cache_config)
         self._declare_histograms(one_two_five(max_model_len))
 
@@ -188,10 +190,9 @@ class EngineMetrics:
 
     def sums(self) -> dict[str, float]:
         """What a reader of ``text`` knows who adds up the series of each metric and leaves buckets alone."""
-        found: dict[str, float] = {}
-        for family in self._all_families():
-            found.update(family.sums(self._created_s))
-        return found
+        if self._sums is None or len(self._http) != self._summed_http:
+            self._sums, self._summed_http = Sums(self._all_families(), self._created_s), len(self._http)
+        return self._sums.read()
 
     def _all_families(self) -> list[Family]:
         if not self._http:
