@@ -14,6 +14,7 @@ import sys
 import time
 
 from fakes.config import PoolConfig, WorldConfig
+from fakes.memory import collect_seldom
 from fakes.vllm.container import VllmContainer
 from harness.kube.port import DEPLOYMENT, HPA, LEASE, NAMESPACE, POD, Json
 from harness.run.virtual.cluster import Cluster
@@ -100,6 +101,7 @@ def main() -> None:
     parser.add_argument("--life-s", type=float, default=3600.0)
     args = parser.parse_args()
     count_probes()
+    collect_seldom()
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         runner.run(live(args.nodes, args.pods, args.life_s))
 

@@ -28,6 +28,7 @@ from fakes.controllers.scheduler import Scheduler
 from fakes.kube.local import LocalKube
 from fakes.kube.server import bookmark_period_s, make_app
 from fakes.kube.store import Store
+from fakes.memory import collect_seldom
 from fakes.serving import Served, serve_while
 from fakes.surroundings import Surroundings
 from fakes.vllm.ledger import LedgerFile
@@ -108,6 +109,7 @@ def main() -> None:
     parser.add_argument("--ttl-s", type=float, default=None, help="stop after this many seconds")
     parser.add_argument("--ledger", type=Path, default=None, help="where the model servers write down what they send")
     args = parser.parse_args()
+    collect_seldom()
     asyncio.run(serve(WorldConfig.read(args.config), args.ready, args.ttl_s, args.ledger))
 
 

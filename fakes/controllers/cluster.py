@@ -152,7 +152,11 @@ class Cluster:
 
 
 def _kind(pod: Json) -> str:
-    """Pods of one kind get the same answer from every node: they differ in nothing but their names."""
-    spec = {k: v for k, v in pod["spec"].items() if k != "nodeName"}
+    """Pods of one kind get the same answer from every node: they differ in nothing but their names, and in those of the
+    token volume that each one has of its own."""
+    spec = {k: v for k, v in pod["spec"].items() if k not in ("nodeName", "volumes")}
+    for part in ("containers", "initContainers"):
+        if part in spec:
+            spec[part] = [{k: v for k, v in c.items() if k != "volumeMounts"} for c in spec[part]]
     labels = pod["metadata"].get("labels")
     return json.dumps([namespace_of(pod), labels, owner_uid(pod), spec], separators=(",", ":"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 _SUFFIXES: dict[str, Fraction] = {
     "n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "": Fraction(1),
@@ -29,6 +30,7 @@ def _suffix(text: str, suffix: str) -> Fraction:
     return _SUFFIXES[suffix]
 
 
+@lru_cache(maxsize=4096, typed=True)  # an autoscaler reads the same few values of all its pods
 def milli(value: str | int | float) -> int:
     """In thousandths, rounded up, as the autoscaler computes."""
     return math.ceil(parse_quantity(value) * 1000)

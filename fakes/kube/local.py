@@ -59,8 +59,11 @@ class LocalKube:
             raise bad_request(f"resourceVersion: Invalid value: {resource_version!r}")
         watch = self._store.watch(resource, int(resource_version), namespace, match)
         while True:
-            type, stored = await watch.next()
-            yield WatchEvent(type, stored.object)
+            found = watch.poll()
+            if found is None:
+                await watch.wait()
+            else:
+                yield WatchEvent(found[0], found[1].object)
 
     async def create(self, resource: Resource, obj: Json, namespace: str | None = None) -> Json:
         await asyncio.sleep(0)

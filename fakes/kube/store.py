@@ -122,7 +122,10 @@ class Watch:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._shelf.waiters[waiter] = None
         try:
-            await asyncio.wait([waiter], timeout=limit_s)
+            if limit_s is None:
+                await waiter
+            else:
+                await asyncio.wait([waiter], timeout=limit_s)
         finally:
             self._shelf.waiters.pop(waiter, None)
             waiter.cancel()

@@ -98,7 +98,7 @@ class CustomMetrics:
         scrape = self._scraper.latest(namespace, pod)
         if scrape is None:
             return None
-        value = scrape.values.get(metric)
+        value = scrape.value(metric)
         if value is None or not math.isfinite(value):
             return None
         return PodMetric(pod, value, self._wall.now() - timedelta(seconds=self._age_s(scrape)), WINDOW_S)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 CONTENT_TYPE = "text/plain; version=1.0.0; charset=utf-8"
 
@@ -34,6 +35,11 @@ class Value:
         self.value = value
 
 
+@lru_cache(maxsize=1024)  # all servers of one model have the same
+def _bucket_labels(labels: tuple[tuple[str, str], ...], bounds: tuple[float, ...]) -> list[str]:
+    return [label_text([*labels, ("le", le)]) for le in (*map(number, bounds), "+Inf")]
+
+
 class Histogram:
     __slots__ = ("_bucket_labels", "_counts", "bounds", "count", "labels", "sum")
 
@@ -41,7 +47,7 @@ class Histogram:
         self.bounds = tuple(float(b) for b in bounds)
         self._counts = [0] * (len(bounds) + 1)
         self.labels = label_text(labels)
-        self._bucket_labels = [label_text([*labels, ("le", le)]) for le in (*map(number, self.bounds), "+Inf")]
+        self._bucket_labels = _bucket_labels(tuple(labels), self.bounds)
         self.sum = 0.0
         self.count = 0
 

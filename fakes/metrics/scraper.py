@@ -29,22 +29,33 @@ def api_name(metric: str) -> str:
     return metric.replace(":", "_")
 
 
-class Scrape:
-    """What a pod said at loop time ``t_s``: the sum over the series of each metric. Few are ever read, and then few of
-    their metrics, so they keep their own names until somebody asks by those of the metrics API."""
+@cache
+def _spellings(metric: str) -> tuple[str, ...]:
+    """A name of the metrics API, and what it may have been before its colon was taken."""
+    places = [i for i, letter in enumerate(metric) if letter == "_"]
+    return (metric, *(f"{metric[:i]}:{metric[i + 1 :]}" for i in places))
 
-    __slots__ = ("_by_api_name", "_sums", "t_s")
+
+class Scrape:
+    """What a pod said at loop time ``t_s``: the sum over the series of each metric, by the pod's own names. Few scrapes
+    are ever read, so names are translated when somebody asks."""
+
+    __slots__ = ("_sums", "t_s")
 
     def __init__(self, t_s: float, sums: dict[str, float]) -> None:
         self.t_s = t_s
         self._sums = sums
-        self._by_api_name: dict[str, float] | None = None
+
+    def value(self, metric: str) -> float | None:
+        """By the name in the metrics API."""
+        for name in _spellings(metric):
+            if name in self._sums:
+                return self._sums[name]
+        return self.values.get(metric)
 
     @property
     def values(self) -> dict[str, float]:
-        if self._by_api_name is None:
-            self._by_api_name = {api_name(name): value for name, value in self._sums.items()}
-        return self._by_api_name
+        return {api_name(name): value for name, value in self._sums.items()}
 
 
 class Scraper:

@@ -10,6 +10,7 @@ import argparse
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import NoReturn
 
 WITHOUT_EFFECT = (
@@ -82,6 +83,7 @@ def seconds(text: str) -> float:
     return value
 
 
+@cache
 def _parser() -> _Parser:
     parser = _Parser(prog="vllm serve", add_help=False, allow_abbrev=False)
     parser.add_argument("model_tag", nargs="?")
@@ -121,8 +123,12 @@ def _words(command: Sequence[str]) -> list[str]:
 
 def parse_flags(command: Sequence[str]) -> ServerFlags:
     """Reads ``command`` + ``args`` of a container (or only its args); raises ``FlagError``."""
-    parser = _parser()
-    args, unknown = parser.parse_known_args(_words(command))
+    return _parsed(tuple(command))
+
+
+@lru_cache(maxsize=256)  # all replicas of a Deployment have the same command line
+def _parsed(command: tuple[str, ...]) -> ServerFlags:
+    args, unknown = _parser().parse_known_args(_words(command))
     if unknown:
         flag = unknown[0].partition("=")[0]
         known = [f"--{name}" for name in (*HONOURED, *WITHOUT_EFFECT, *SWITCHES_WITHOUT_EFFECT)]

@@ -10,6 +10,7 @@ from collections.abc import Awaitable
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from fakes.memory import collect_seldom
 from harness.clock import NS_PER_S
 from harness.errors import HarnessError
 from harness.faults.log import FaultLog
@@ -76,6 +77,7 @@ class VirtualRun:
         """Never raises for anything that happens to the run itself; the history is kept in every case."""
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
+        collect_seldom()
         clock = VirtualClock(loop, self._settings.time_scale)
         writer = HistoryWriter(self._dir.history)
         writer.samples.add(clock.now_ns(), "machine", "stall_s", 0.0)  # time leaps only: no machine can stall it
