@@ -91,7 +91,12 @@ async def serve(config: WorldConfig, ready: Path, ttl_s: float | None, ledger: P
     write down what they send.
     """
     world = World(config, datetime.now(UTC), LedgerFile(ledger) if ledger is not None else None)
-    api = make_app(world.store, [world.metrics, world.metrics.v1beta2], bookmark_s=bookmark_period_s(config.time_scale))
+    api = make_app(
+        world.store,
+        [world.metrics, world.metrics.v1beta2],
+        logs=world.surroundings.logs,
+        bookmark_s=bookmark_period_s(config.time_scale),
+    )
     apps = {
         "api_url": Served(api),
         "gateway_url": Served(world.gateway.app()),

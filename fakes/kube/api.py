@@ -5,17 +5,20 @@ Both doors lead here: ``LocalKube`` in process and the HTTP server. All methods 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from fakes.kube.admission import admit_pod, check_namespace
-from fakes.kube.bootstrap import default_account, new_uid
-from fakes.kube.codec import ingest
-from fakes.kube.defaults import keep_allocated, set_defaults
+from fakes.kube import crds
+from fakes.kube.admission import admit, check_namespace
+from fakes.kube.apply import Applied, applied
+from fakes.kube.bootstrap import furniture
+from fakes.kube.defaults import prepare_change, prepare_new, set_defaults
 from fakes.kube.deletion import Deleter, is_finished
-from fakes.kube.kinds import KINDS, Kind
-from fakes.kube.metadata import born, bump_generation, carried, manage, placed, typed
+from fakes.kube.kinds import Kind
+from fakes.kube.metadata import born, bump_generation, carried, placed, typed
+from fakes.kube.ownership import Writer, track
 from fakes.kube.patch import json_patch, merge_patch, strategic_patch
+from fakes.kube.reading import read_body_as, read_patched
 from fakes.kube.selectors import Predicate, field_predicate, label_predicate
 from fakes.kube.status import (
     already_exists,
@@ -27,7 +30,6 @@ from fakes.kube.status import (
     unsupported_media_type,
 )
 from fakes.kube.store import Store, Stored
-from fakes.kube.structure import check_structure
 from fakes.kube.validate import validate, validate_change
 from harness.kube import port
 from harness.kube.port import Json, PatchType, Resource
@@ -35,18 +37,14 @@ from harness.kube.port import Json, PatchType, Resource
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Who writes, and whether for real."""
+    """Who writes, and whether for real. ``validation`` says what becomes of fields that the kind does not have:
+    Ignore, Warn (then they are told in ``warnings``) or Strict."""
 
     manager: str = ""
     dry_run: bool = False
     operation: str = "Update"
-
-
-def kind_for(resource: Resource) -> Kind:
-    found = KINDS.get((resource.group, resource.plural))
-    if found is None or found.resource.version != resource.version:
-        raise no_such_path()
-    return found
+    validation: str = "Ignore"
+    warnings: list[str] = field(default_factory=list)
 
 
 def both(first: Predicate | None, second: Predicate | None) -> Predicate | None:
@@ -62,44 +60,56 @@ class Api:
         self.store = store
         self.deleter = Deleter(store)
 
+    def kind(self, resource: Resource) -> Kind:
+        found = self.store.kinds.find(resource)
+        if found is None:
+            raise no_such_path()
+        return found
+
     def get(self, resource: Resource, namespace: str | None, name: str) -> Stored:
-        kind_for(resource)
+        self.kind(resource)
         found = self.store.find(resource, (namespace or "") if resource.namespaced else "", name)
         if found is None:
             raise not_found(resource, name)
         return found
 
     def predicate(self, resource: Resource, label_selector: str, field_selector: str) -> Predicate | None:
-        kind_for(resource)
-        return both(label_predicate(label_selector), field_predicate(resource, field_selector))
+        kind = self.kind(resource)
+        return both(label_predicate(label_selector), field_predicate(kind, field_selector))
 
     def list(self, resource: Resource, namespace: str | None, match: Predicate | None) -> list[Stored]:
-        kind_for(resource)
+        self.kind(resource)
         found = self.store.items(resource, namespace if resource.namespaced else None)
         return [s for s in found if match is None or match(s.object)]
 
     def create(self, resource: Resource, namespace: str | None, body: Any, write: Write) -> Stored:
-        kind = kind_for(resource)
-        obj = self._ingested(resource, body)
+        kind = self.kind(resource)
+        obj = read_body_as(kind, body, write.validation, write.warnings)
+        return self._create(kind, namespace, obj, write)
+
+    def _create(self, kind: Kind, namespace: str | None, obj: Json, write: Write) -> Stored:
+        base, resource = self.store.kinds.base(kind), kind.resource
+        typed(resource, obj)
         where = placed(resource, obj, namespace)
         born(self.store, kind, obj)
         name = obj["metadata"]["name"]
+        set_defaults(obj)
+        stamp = self.store.wall.stamp()
+        track(kind, None, obj, self._writer(kind, write), stamp)
+        if kind.view:
+            obj = kind.view.inward(obj)
+            set_defaults(obj)
         check_namespace(self.store, resource, where, name)
-        if kind.status and not kind.status_on_create:
-            obj.pop("status", None)
-        set_defaults(obj, self.store.rng)
-        if resource == port.POD:
-            admit_pod(self.store, obj)
+        admit(self.store, base, obj)
+        prepare_new(base, obj, self.store)
         if causes := validate(obj):
             raise invalid(resource, name, causes)
         if self.store.find(resource, where, name) is not None:
             raise already_exists(resource, name)
-        manage(obj["metadata"], write.manager, write.operation, resource.api_version, None, self.store.wall.stamp())
         if write.dry_run:
-            return Stored(obj, self.store.revision)
-        stored = self.store.put(resource, obj)
-        if resource == port.NAMESPACE:
-            self._furnish(name)
+            return Stored(obj, 0)
+        stored = self.store.put(base.resource, obj)
+        self._follow(base, stored.object)
         return stored
 
     def update(
@@ -111,16 +121,25 @@ class Api:
         write: Write,
         subresource: str | None = None,
     ) -> Stored:
-        kind = kind_for(resource)
-        old = self.get(resource, namespace, name)
-        obj = self._ingested(resource, body)
+        kind = self.kind(resource)
+        obj = read_body_as(kind, body, write.validation, write.warnings)
+        typed(resource, obj)
         placed(resource, obj, namespace)
-        if not obj["metadata"].get("name"):
-            raise bad_request("the name of the object must be set in the body of an update")
+        stated = obj["metadata"].get("name")
+        if not stated:
+            raise bad_request(f"the name of the object () does not match the name on the URL ({name})")
+        if stated != name:
+            raise bad_request(f"the name of the object ({stated}) does not match the name on the URL ({name})")
+        if kind.create_on_update and not subresource and not self.exists(resource, namespace, name):
+            return self._create(kind, namespace, obj, write)
+        old = self.get(resource, namespace, name)
         if not kind.unconditional_update and not obj["metadata"].get("resourceVersion"):
             cause = bad_value("metadata.resourceVersion", 0, "must be specified for an update")
             raise invalid(resource, name, [cause])
         return self._replace(kind, old, obj, write, subresource)
+
+    def exists(self, resource: Resource, namespace: str | None, name: str) -> bool:
+        return self.store.find(resource, (namespace or "") if resource.namespaced else "", name) is not None
 
     def patch(
         self,
@@ -132,17 +151,51 @@ class Api:
         write: Write,
         subresource: str | None = None,
     ) -> Stored:
-        kind = kind_for(resource)
+        kind = self.kind(resource)
         old = self.get(resource, namespace, name)
-        obj = self._ingested(resource, self.patched(kind, old.object, body, type))
+        live = self.outward(kind, old.object)
+        obj = read_patched(kind, live, self.patched(kind, live, body, type), write.validation, write.warnings)
+        typed(resource, obj)
         placed(resource, obj, namespace)
         obj["metadata"].setdefault("name", name)
         return self._replace(kind, old, obj, write, subresource)
 
+    def apply(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        body: Any,
+        write: Write,
+        subresource: str | None = None,
+        *,
+        force: bool = False,
+    ) -> tuple[Stored, bool]:
+        """Server-side apply: the object, and whether it was created. ``write.operation`` is Apply."""
+        kind = self.kind(resource)
+        where = (namespace or "") if resource.namespaced else ""
+        old = self.store.find(resource, where, name)
+        live = self.outward(kind, old.object) if old else None
+        if old is None and subresource:
+            raise not_found(resource, name)
+        stamp = self.store.wall.stamp()
+        found: Applied = applied(kind, live, body, self._writer(kind, write, subresource), stamp, force)
+        write.warnings.extend(found.warnings)
+        obj = found.object
+        if old is None:
+            obj["metadata"].setdefault("name", name)
+            return self._create(kind, namespace, obj, write), True
+        if found.unchanged:
+            return old, False
+        typed(resource, obj)
+        placed(resource, obj, namespace)
+        return self._replace(kind, old, obj, write, subresource), False
+
+    def outward(self, kind: Kind, obj: Json) -> Json:
+        return kind.view.outward(obj) if kind.view else obj
+
     def patched(self, kind: Kind, target: Json, body: Any, type: PatchType) -> Any:
         if type is PatchType.JSON:
-            if not isinstance(body, list):
-                raise bad_request("error decoding patch: a JSON patch is a list of operations")
             return json_patch(target, body)
         if not isinstance(body, dict):
             raise bad_request("error decoding patch: a merge patch is an object")
@@ -150,68 +203,104 @@ class Api:
             return merge_patch(target, body)
         if kind.custom:
             raise unsupported_media_type([PatchType.JSON, PatchType.MERGE, "application/apply-patch+yaml"])
-        return strategic_patch(target, body, kind.resource.kind)
+        return strategic_patch(target, body, kind.type)
 
-    def commit(self, kind: Kind, old: Stored, new: Json, write: Write, subresource: str | None) -> Stored:
+    def commit(self, kind: Kind, old: Stored, new: Json, write: Write) -> Stored:
         """Stores a new version; one that says nothing new is no revision, one that ends a deletion removes."""
         if _same(new, old.object):
             return old
-        stamp = self.store.wall.stamp()
-        manage(new["metadata"], write.manager, write.operation, kind.resource.api_version, subresource, stamp)
         if write.dry_run:
             return Stored(new, old.version)
         if is_finished(new):
             return self.deleter.remove(kind.resource, new)
-        return self.store.put(kind.resource, new)
+        stored = self.store.put(kind.resource, new)
+        self._follow(kind, stored.object)
+        return stored
 
     def _replace(self, kind: Kind, old: Stored, new: Json, write: Write, subresource: str | None) -> Stored:
         if subresource == "status" and not kind.status:
             raise no_such_path()
+        base = self.store.kinds.base(kind)
+        set_defaults(new)
+        if write.operation != "Apply":
+            live = self.outward(kind, old.object)
+            track(kind, live, new, self._writer(kind, write, subresource), self.store.wall.stamp())
+        if kind.view:
+            new = kind.view.inward(new)
+            set_defaults(new)
         carried(kind, new, old.object)
         if subresource == "status":
             new = _status_only(kind, new, old.object)
-        elif kind.status:
-            new.pop("status", None)
-            if "status" in old.object:
-                new["status"] = dict(old.object["status"])  # a copy, for defaulting may add to it
+        elif base.status:
+            _status_kept(new, old.object)
+        prepare_change(base, new, old.object, subresource)
+        name = new["metadata"]["name"]
+        causes = validate_change(new, old.object, subresource)
+        if subresource != "status" and new.get("spec") is not old.object.get("spec", _ABSENT):
+            causes = validate(new) + causes
+        if causes:
+            raise invalid(kind.resource, name, causes)
         if subresource != "status":
-            keep_allocated(new, old.object)
-            set_defaults(new, self.store.rng)
-            name = new["metadata"]["name"]
-            if causes := validate(new) + validate_change(new, old.object):
-                raise invalid(kind.resource, name, causes)
-            bump_generation(kind, new, old.object)
-        return self.commit(kind, old, new, write, subresource)
+            bump_generation(base, new, old.object)
+        return self.commit(base, old, new, write)
 
-    def _ingested(self, resource: Resource, body: Any) -> Json:
-        if not isinstance(body, dict):
-            raise bad_request(f"the body is no {resource.kind}: a JSON object is needed")
-        obj: Json = ingest(body)
-        typed(resource, obj)
-        check_structure(obj)
-        return obj
+    def _writer(self, kind: Kind, write: Write, subresource: str | None = None) -> Writer:
+        return Writer(write.manager or "unknown", write.operation, kind.resource.api_version, subresource or "")
 
-    def _furnish(self, namespace: str) -> None:
-        """On a real cluster the service account controller does this a moment later."""
-        meta = {"name": "default", "namespace": namespace, "uid": new_uid(self.store.rng)}
-        meta["creationTimestamp"] = self.store.wall.stamp()
-        self.store.put(port.SERVICE_ACCOUNT, default_account(meta))
+    def _follow(self, kind: Kind, obj: Json) -> None:
+        """What the store does on its own once an object is there."""
+        if kind.resource == port.NAMESPACE:
+            for resource, item in furniture(self.store.wall, self.store.rng, obj["metadata"]["name"]):
+                if self.store.find(resource, item["metadata"]["namespace"], item["metadata"]["name"]) is None:
+                    self.store.put(resource, item)
+        elif kind.resource == crds.RESOURCE:
+            crds.serve(self.store, obj)
+
+
+_ABSENT: Any = object()
 
 
 def _same(new: Json, old: Json) -> bool:
-    ours = {"metadata": {k: v for k, v in new["metadata"].items() if k != "managedFields"}}
-    theirs = {"metadata": {k: v for k, v in old["metadata"].items() if k != "managedFields"}}
-    return bool(new | ours == old | theirs)
+    if new.keys() != old.keys():
+        return False
+    for key, value in new.items():
+        if key != "metadata" and value is not old[key] and value != old[key]:
+            return False
+    ours, theirs = new["metadata"], old["metadata"]
+    if {k: v for k, v in ours.items() if k != "managedFields"} != {
+        k: v for k, v in theirs.items() if k != "managedFields"
+    }:
+        return False
+    return _timeless(ours) == _timeless(theirs)
+
+
+def _timeless(meta: Json) -> list[Json]:
+    """Who owns what, whenever they wrote it: an update that changes no more than these times is none."""
+    return [{k: v for k, v in e.items() if k != "time"} for e in meta.get("managedFields") or []]
+
+
+def _status_kept(new: Json, old: Json) -> None:
+    new.pop("status", None)
+    if "status" in old:
+        new["status"] = old["status"]
 
 
 def _status_only(kind: Kind, new: Json, old: Json) -> Json:
-    """The old object with the new status, and the new labels and annotations where the kind allows that."""
+    """The old object with the new status, and of the new metadata what the kind lets a status update change."""
     found = {k: v for k, v in old.items() if k != "status"}
-    found["metadata"] = dict(old["metadata"])
-    if kind.metadata_by_status:
-        for field in ("labels", "annotations"):
+    hidden = kind.reset_by_status.get("f:metadata")
+    if hidden is None or hidden:
+        found["metadata"] = new["metadata"]
+        for name in hidden or ():
+            field = name.removeprefix("f:")
             found["metadata"].pop(field, None)
-            if new["metadata"].get(field):
-                found["metadata"][field] = new["metadata"][field]
-    found["status"] = new.get("status", {})
+            if field in old["metadata"]:
+                found["metadata"][field] = old["metadata"][field]
+    else:
+        found["metadata"] = dict(old["metadata"])
+        found["metadata"].pop("managedFields", None)
+        if "managedFields" in new["metadata"]:
+            found["metadata"]["managedFields"] = new["metadata"]["managedFields"]
+    if "status" in new:
+        found["status"] = new["status"]
     return found

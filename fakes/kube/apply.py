@@ -1,48 +1,263 @@
-"""Server-side apply, as far as it is here: fields are merged in, and the manager is recorded.
+"""Server-side apply: what is applied is merged in, fields that are no longer applied go, and owners are respected.
 
-Ownership of single fields is not tracked, so an apply that leaves a field out does not remove it, and two appliers
-never conflict.
+The steps are those of structured-merge-diff v6 (merge/update.go, typed/merge.go, typed/remove.go).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from fakes.kube.api import Api, Write
+from fakes.kube.codec import clone
+from fakes.kube.fieldsets import (
+    DEDUCED,
+    LEAF,
+    Tree,
+    compare,
+    difference,
+    element_of,
+    field_set,
+    intersection,
+    is_member,
+    item_key,
+    paths,
+    union,
+    without,
+)
 from fakes.kube.kinds import Kind
-from fakes.kube.status import bad_request
-from fakes.kube.store import Stored
-from harness.kube.port import NotFound, PatchType
+from fakes.kube.ownership import Writer, entry_of, ordered, reset_fields, shared, stripped, writer_of
+from fakes.kube.reading import read_patched
+from fakes.kube.schema.model import List, Map, Reader, Struct, Type
+from fakes.kube.schema.scalars import Mismatch
+from fakes.kube.status import bad_request, failure
+from harness.kube.port import ApiError, Json
+
+_FIRST = "before-first-apply"
 
 
-def apply(
-    api: Api,
-    kind: Kind,
-    namespace: str | None,
-    name: str,
-    body: Any,
-    query: Mapping[str, str],
-    subresource: str | None,
-) -> tuple[Stored, bool]:
-    """The object, and whether it was created."""
-    manager = query.get("fieldManager")
-    if not manager:
-        raise bad_request(
-            "PatchOptions.meta.k8s.io is invalid: fieldManager: Required value: is required for apply patch"
-        )
-    if not isinstance(body, dict) or not isinstance(body.get("metadata", {}), dict):
-        raise bad_request("the body of an apply is an object with metadata")
-    if not body.get("kind") or not body.get("apiVersion"):
-        raise bad_request("the body of an apply must state apiVersion and kind")
-    if body.get("metadata", {}).get("managedFields"):
+@dataclass(slots=True)
+class Applied:
+    object: Json
+    unchanged: bool
+    warnings: list[str] = field(default_factory=list)
+
+
+def applied(kind: Kind, live: Json | None, body: Any, writer: Writer, stamp: str, force: bool) -> Applied:
+    """``live`` is None where the object is to be created. Raises what the real server answers, 409 among it."""
+    config = _checked(kind, body)
+    type_ = kind.type
+    here: Json = live if live is not None else type_.zero()
+    entries = _entries(kind, here, live is not None, stamp)
+    hidden = reset_fields(kind, writer.subresource)
+    mine = field_set(type_, config)
+    if hidden is not None:
+        mine = without(mine, hidden)
+    last = next((e["fieldsV1"] for e in entries if writer_of(e) == _identity(writer)), None)
+    merged = merge(type_, {k: v for k, v in here.items() if k != "metadata"} | {"metadata": _bare(here)}, config)
+    others = [e for e in entries if writer_of(e) != _identity(writer)]
+    if last:
+        merged = _pruned(type_, merged, last, [*(e["fieldsV1"] for e in others), mine])
+    warnings: list[str] = []
+    found = read_patched(kind, here, merged, "Ignore", warnings)
+    before = {k: v for k, v in here.items() if k != "metadata"} | {"metadata": _bare(here)}
+    changed, removed = compare(type_, before, found)
+    if hidden is not None:
+        changed, removed = without(changed, hidden), without(removed, hidden)
+    if not force:
+        _refuse_conflicts(others, changed)
+    same = live is not None and changed is None and removed is None
+    kept = _kept(others, changed, removed)
+    claim = stripped(mine)
+    if claim is not None:
+        old_stamp = next((e.get("time") for e in entries if writer_of(e) == _identity(writer)), None)
+        entry = entry_of(writer, kind.resource.api_version, shared(claim), stamp)
+        if same:
+            entry.pop("time")
+            if old_stamp:
+                entry["time"] = old_stamp
+        kept.append(entry)
+    found["metadata"] = dict(found["metadata"])
+    found["metadata"]["managedFields"] = ordered(kept)
+    unchanged = same and _timeless(found) == _timeless(here)
+    return Applied(found, unchanged, warnings)
+
+
+def _identity(writer: Writer) -> Writer:
+    return Writer(writer.manager, "Apply", "", writer.subresource)
+
+
+def _timeless(obj: Json) -> list[Json]:
+    entries = obj["metadata"].get("managedFields") or []
+    return [{k: v for k, v in e.items() if k != "time"} for e in entries]
+
+
+def _bare(obj: Json) -> Json:
+    return {k: v for k, v in (obj.get("metadata") or {}).items() if k != "managedFields"}
+
+
+def _checked(kind: Kind, body: Any) -> Json:
+    resource = kind.resource
+    if not isinstance(body, dict):
+        raise bad_request("error decoding YAML: the body of an apply is an object")
+    stated = f"{body.get('apiVersion', '')}, Kind={body.get('kind', '')}"
+    if stated != f"{resource.api_version}, Kind={resource.kind}":
+        if not body.get("kind"):
+            raise bad_request("Object 'Kind' is missing in the body of the apply")
+        raise bad_request(f"invalid object type: {stated}")
+    meta = body.get("metadata")
+    if meta is not None and not isinstance(meta, dict):
+        raise bad_request("metadata of the applied object is no object")
+    if (meta or {}).get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
-    write = Write(manager, query.get("dryRun") == "All", "Apply")
-    type = PatchType.MERGE if kind.custom else PatchType.STRATEGIC
+    reader = Reader()
     try:
-        return api.patch(kind.resource, namespace, name, body, type, write, subresource), False
-    except NotFound:
-        if subresource:
-            raise
-    body = body | {"metadata": body.get("metadata", {}) | {"name": name}}
-    return api.create(kind.resource, namespace, body, write), True
+        kind.type.inspect(body, "", reader)
+    except Mismatch as e:
+        raise _untyped(kind, body, str(e)) from None
+    if reader.unknown and not kind.custom:
+        said = "\n".join(f".{path}: field not declared in schema" for path in reader.unknown)
+        raise _untyped(kind, body, said)
+    found: Json = clone(body)
+    return found
+
+
+def _untyped(kind: Kind, body: Json, why: str) -> ApiError:
+    meta = body.get("metadata") or {}
+    what = f"{meta.get('namespace', '')}/{meta.get('name', '')}; {kind.resource.api_version}, Kind={kind.resource.kind}"
+    return failure(500, "", f"failed to create typed patch object ({what}): {why}")
+
+
+def _entries(kind: Kind, here: Json, exists: bool, stamp: str) -> list[Json]:
+    """Of an object that nobody tracked so far, one entry stands for all who wrote it before."""
+    entries: list[Json] = (here.get("metadata") or {}).get("managedFields") or []
+    if entries or not exists:
+        return entries
+    changed, _ = compare(kind.type, kind.type.zero(), {k: v for k, v in here.items() if k != "managedFields"})
+    tree = stripped(changed)
+    writer = Writer(_FIRST, "Update", kind.resource.api_version)
+    return [entry_of(writer, kind.resource.api_version, tree, stamp)] if tree is not None else []
+
+
+def _kept(others: list[Json], changed: Tree | None, removed: Tree | None) -> list[Json]:
+    kept = []
+    for entry in others:
+        tree = difference(difference(entry["fieldsV1"], changed), removed)
+        if tree is entry["fieldsV1"]:
+            kept.append(entry)
+        elif tree is not None:
+            kept.append(entry | {"fieldsV1": tree})
+    return kept
+
+
+def _refuse_conflicts(others: list[Json], changed: Tree | None) -> None:
+    found: list[tuple[str, str]] = []
+    for entry in others:
+        both = intersection(entry["fieldsV1"], changed)
+        if both is not None:
+            found += [(_printed(entry), path) for path in paths(both)]
+    if not found:
+        return
+    causes = [
+        {"reason": "FieldManagerConflict", "message": f"conflict with {who}", "field": path} for who, path in found
+    ]
+    if len(found) == 1:
+        text = f"Apply failed with 1 conflict: conflict with {found[0][0]}: {found[0][1]}"
+    else:
+        lines = []
+        for who in sorted({w for w, _ in found}):
+            lines.append(f"conflicts with {who}:")
+            lines += [f"- {path}" for w, path in found if w == who]
+        text = f"Apply failed with {len(found)} conflicts: " + "\n".join(lines)
+    raise failure(409, "Conflict", text, {"causes": causes})
+
+
+def _printed(entry: Json) -> str:
+    said = f'"{entry["manager"]}"'
+    if entry.get("subresource"):
+        said += f' with subresource "{entry["subresource"]}"'
+    return f"{said} using {entry['apiVersion']}" if entry["operation"] == "Update" else said
+
+
+def merge(type: Type, live: Any, config: Any) -> Any:
+    """``config`` over ``live``."""
+    if type.kind == "any" and isinstance(config, dict):
+        type = DEDUCED
+    if isinstance(config, dict) and isinstance(type, Struct | Map) and not type.atomic:
+        found = dict(live) if isinstance(live, dict) else {}
+        for key, item in config.items():
+            inner = element_of(type, key)
+            found[key] = merge(inner, found.get(key), item) if inner is not None else item
+        return found
+    if isinstance(config, list) and isinstance(type, List) and not type.atomic:
+        return _merged_list(type, live if isinstance(live, list) else [], config)
+    return config
+
+
+def _merged_list(type: List, live: list[Any], config: list[Any]) -> list[Any]:
+    """In the order of ``config``; what only ``live`` has keeps its place before its next neighbour."""
+    before = {item_key(type, item): item for item in live}
+    applied_keys = {item_key(type, item) for item in config}
+    order = list(before)
+    found: list[Any] = []
+    done: set[str] = set()
+    for item in config:
+        key = item_key(type, item)
+        if key in before:
+            for earlier in order[: order.index(key)]:
+                if earlier not in applied_keys and earlier not in done:
+                    found.append(before[earlier])
+                    done.add(earlier)
+        found.append(merge(type.element, before.get(key), item))
+        done.add(key)
+    found += [before[key] for key in order if key not in done]
+    return found
+
+
+def _pruned(type: Type, merged: Json, last: Tree, owned: list[Tree | None]) -> Json:
+    """Less what the applier had and no longer has, where nobody else owns it."""
+    last = _named(last)
+    pruned = remove(type, merged, last)
+    managed: Tree | None = None
+    for tree in owned:
+        managed = union(managed, tree)
+    all_of = _named(field_set(type, merged) or LEAF)
+    there = union(_named(field_set(type, pruned) or {}), _named(managed or {}))
+    pruned = remove(type, merged, difference(all_of, there))
+    left = _named(field_set(type, pruned) or {})
+    found: Json = remove(type, merged, intersection(difference(all_of, left), last))
+    return found
+
+
+def _named(tree: Tree) -> Tree:
+    """Every field on the way is in the set too."""
+    if not tree:
+        return tree
+    found = {k: _named(v) if k != "." else v for k, v in tree.items()}
+    return {".": LEAF} | found
+
+
+def remove(type: Type, value: Any, tree: Tree | None) -> Any:
+    """The value without the members of ``tree``."""
+    if tree is None or not tree:
+        return value
+    if type.kind == "any" and isinstance(value, dict):
+        type = DEDUCED
+    if isinstance(value, dict) and isinstance(type, Struct | Map) and not type.atomic:
+        found = {}
+        for key, item in value.items():
+            inner, below = element_of(type, key), tree.get("f:" + key)
+            if below is None:
+                found[key] = item
+            elif not is_member(below) and inner is not None:
+                found[key] = remove(inner, item, below)
+        return found or None
+    if isinstance(value, list) and isinstance(type, List) and not type.atomic:
+        items = []
+        for item in value:
+            below = tree.get(item_key(type, item))
+            if below is None:
+                items.append(item)
+            elif not is_member(below):
+                items.append(remove(type.element, item, below))
+        return items or None
+    return value

@@ -35,7 +35,7 @@ def first_objects(wall: WallClock, rng: Random) -> Iterator[tuple[Resource, Json
                 "status": {"phase": "Active"},
             },
         )
-        yield port.SERVICE_ACCOUNT, default_account(meta("default", name))
+        yield from furniture(wall, rng, name)
     for name, value in SYSTEM_PRIORITIES.items():
         yield (
             port.PRIORITY_CLASS,
@@ -49,5 +49,39 @@ def first_objects(wall: WallClock, rng: Random) -> Iterator[tuple[Resource, Json
         )
 
 
-def default_account(metadata: Json) -> Json:
-    return {"kind": "ServiceAccount", "apiVersion": "v1", "metadata": metadata}
+def furniture(wall: WallClock, rng: Random, namespace: str) -> Iterator[tuple[Resource, Json]]:
+    """What every namespace is born with; on a real cluster two controllers see to it a moment later."""
+    stamp = wall.stamp()
+    yield (
+        port.SERVICE_ACCOUNT,
+        {
+            "kind": "ServiceAccount",
+            "apiVersion": "v1",
+            "metadata": {
+                "name": "default", "namespace": namespace, "uid": new_uid(rng), "creationTimestamp": stamp,
+            },
+        },
+    )  # fmt: skip
+    note = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as "
+    note += "the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of "
+    note += "Kubernetes clusters."
+    yield (
+        port.CONFIG_MAP,
+        {
+            "kind": "ConfigMap",
+            "apiVersion": "v1",
+            "metadata": {
+                "name": "kube-root-ca.crt", "namespace": namespace, "uid": new_uid(rng), "creationTimestamp": stamp,
+                "annotations": {"kubernetes.io/description": note},
+                "managedFields": [{
+                    "manager": "kube-controller-manager", "operation": "Update", "apiVersion": "v1", "time": stamp,
+                    "fieldsType": "FieldsV1",
+                    "fieldsV1": {
+                        "f:data": {".": {}, "f:ca.crt": {}},
+                        "f:metadata": {"f:annotations": {".": {}, "f:kubernetes.io/description": {}}},
+                    },
+                }],
+            },
+            "data": {"ca.crt": "(the embedded Kubernetes API speaks HTTP and has no certificate authority)"},
+        },
+    )  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from fakes.clock import parse_stamp, stamp
-from fakes.kube.kinds import KINDS
+from fakes.kube import crds
 from fakes.kube.metadata import check_preconditions
 from fakes.kube.status import forbidden
 from fakes.kube.store import Store, Stored
@@ -69,6 +69,8 @@ class Deleter:
     def remove(self, resource: Resource, obj: Json) -> Stored:
         """Takes it away, and with it a namespace that was only waiting for this."""
         last = self._store.remove(resource, obj)
+        if resource == crds.RESOURCE:
+            crds.withdraw(self._store, obj)
         namespace = obj["metadata"].get("namespace")
         if namespace:
             self._finish_namespace(namespace)
@@ -109,8 +111,9 @@ class Deleter:
         if options.dry_run or old.object["metadata"].get("deletionTimestamp"):
             return Deleted(old, False)
         marked = self._marked(old.object, 0, _finalizers(old.object["metadata"], options))
+        del marked["metadata"]["deletionGracePeriodSeconds"]
         last = self._store.put(port.NAMESPACE, marked | {"status": {"phase": "Terminating"}})
-        for kind in KINDS.values():
+        for kind in list(self._store.kinds.stored.values()):
             if kind.resource.namespaced:
                 for stored in list(self._store.items(kind.resource, name)):
                     self.delete(kind.resource, stored, DeleteOptions())
@@ -126,7 +129,7 @@ class Deleter:
         self._store.remove(port.NAMESPACE, found.object)
 
     def _holds_anything(self, namespace: str) -> bool:
-        namespaced = (k.resource for k in KINDS.values() if k.resource.namespaced)
+        namespaced = (k.resource for k in self._store.kinds.stored.values() if k.resource.namespaced)
         return any(True for resource in namespaced for _ in self._store.items(resource, namespace))
 
 

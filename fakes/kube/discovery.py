@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from fakes.kube.kinds import KINDS, Kind
+from fakes.kube.kinds import Kind, Kinds
 from harness.kube.port import Json
 
 GIT_VERSION = "v1.32.0"
@@ -14,7 +14,7 @@ GIT_VERSION = "v1.32.0"
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _SUBRESOURCE_KINDS = {"scale": ("autoscaling", "v1", "Scale"), "eviction": ("policy", "v1", "Eviction"),
                       "binding": ("", "v1", "Binding")}  # fmt: skip
-_SUBRESOURCE_VERBS = {"eviction": ["create"], "binding": ["create"]}
+_SUBRESOURCE_VERBS = {"eviction": ["create"], "binding": ["create"], "log": ["get"]}
 _DISCOVERY = "apidiscovery.k8s.io"
 
 # Groups that answer reviews only; nothing in them is stored.
@@ -58,18 +58,18 @@ def version_info() -> Json:
     }
 
 
-def resource_list(group: str, version: str, aggregated: Sequence[Described]) -> Json | None:
+def resource_list(kinds: Kinds, group: str, version: str, aggregated: Sequence[Described]) -> Json | None:
     """APIResourceList of one group version; None when it is not served."""
-    resources = _resources(group, version, aggregated)
+    resources = _resources(kinds, group, version, aggregated)
     if not resources:
         return None
     api_version = f"{group}/{version}" if group else version
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api_version, "resources": resources}
 
 
-def _resources(group: str, version: str, aggregated: Sequence[Described]) -> list[Json]:
+def _resources(kinds: Kinds, group: str, version: str, aggregated: Sequence[Described]) -> list[Json]:
     found: list[Json] = []
-    for kind in KINDS.values():
+    for kind in kinds.served.values():
         if (kind.resource.group, kind.resource.version) == (group, version):
             found += _entries(kind)
     for plural, name in REVIEWS.get((group, version), ()):
@@ -110,10 +110,10 @@ def _sub_entry(kind: Kind, subresource: str) -> Json:
     return entry
 
 
-def groups(aggregated: Sequence[Described]) -> GroupVersions:
+def groups(kinds: Kinds, aggregated: Sequence[Described]) -> GroupVersions:
     """Named groups and their versions, the preferred one first."""
     found: GroupVersions = {}
-    pairs = [(k.resource.group, k.resource.version) for k in KINDS.values()]
+    pairs = [(k.resource.group, k.resource.version) for k in kinds.served.values()]
     pairs += [*REVIEWS, *((a.group, a.version) for a in aggregated)]
     for group, version in pairs:
         if group and version not in found.setdefault(group, []):
@@ -131,8 +131,8 @@ def api_group(name: str, versions: list[str]) -> Json:
     return {"kind": "APIGroup", "apiVersion": "v1", "name": name, "versions": entries, "preferredVersion": entries[0]}
 
 
-def api_group_list(aggregated: Sequence[Described]) -> Json:
-    entries = [api_group(name, versions) for name, versions in groups(aggregated).items()]
+def api_group_list(kinds: Kinds, aggregated: Sequence[Described]) -> Json:
+    entries = [api_group(name, versions) for name, versions in groups(kinds, aggregated).items()]
     bare = [{k: v for k, v in e.items() if k not in ("kind", "apiVersion")} for e in entries]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": bare}
 
@@ -152,21 +152,22 @@ def discovery_type(version: str) -> str:
     return f"application/json;g={_DISCOVERY};v={version};as=APIGroupDiscoveryList"
 
 
-def discovery_list(version: str, core: bool, aggregated: Sequence[Described]) -> Json:
-    named: GroupVersions = {"": ["v1"]} if core else groups(aggregated)
+def discovery_list(kinds: Kinds, version: str, core: bool, aggregated: Sequence[Described]) -> Json:
+    named: GroupVersions = {"": ["v1"]} if core else groups(kinds, aggregated)
     items = []
     for group, versions in named.items():
         entries = [
-            {"version": v, "resources": _discovered(group, v, aggregated), "freshness": "Current"} for v in versions
+            {"version": v, "resources": _discovered(kinds, group, v, aggregated), "freshness": "Current"}
+            for v in versions
         ]
         meta: Json = {"name": group, "creationTimestamp": None} if group else {"creationTimestamp": None}
         items.append({"metadata": meta, "versions": entries})
     return {"kind": "APIGroupDiscoveryList", "apiVersion": f"{_DISCOVERY}/{version}", "metadata": {}, "items": items}
 
 
-def _discovered(group: str, version: str, aggregated: Sequence[Described]) -> list[Json]:
+def _discovered(kinds: Kinds, group: str, version: str, aggregated: Sequence[Described]) -> list[Json]:
     found: dict[str, Json] = {}
-    for entry in _resources(group, version, aggregated):
+    for entry in _resources(kinds, group, version, aggregated):
         plural, _, sub = entry["name"].partition("/")
         kind = {"group": entry.get("group", group), "version": entry.get("version", version), "kind": entry["kind"]}
         if sub and plural in found:

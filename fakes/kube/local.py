@@ -31,7 +31,7 @@ class LocalKube:
 
     async def get_scale(self, resource: Resource, name: str, namespace: str | None = None) -> Json:
         await asyncio.sleep(0)
-        return scale_of(self._api.get(resource, namespace, name).object)
+        return scale_of(self._api.kind(resource), self._api.get(resource, namespace, name).object)
 
     async def list(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fakes.kube.bootstrap import new_uid
-from fakes.kube.codec import clone
 from fakes.kube.defaults import random_suffix
 from fakes.kube.kinds import Kind
 from fakes.kube.status import bad_request, conflict, forbidden_field, invalid, precondition_failed, required
@@ -18,31 +17,31 @@ _SERVER_OWNED = (
     "selfLink",
     "generation",
 )
-_NEVER_EMPTY = ("labels", "annotations", "finalizers", "ownerReferences", "managedFields")
 _ROOT_FIELDS = frozenset({"kind", "apiVersion", "metadata", "status"})
 _GENERATED_MAX = 63 - 5
 
 
 def typed(resource: Resource, obj: Json) -> None:
     """Fills kind and apiVersion where a client left them out, as decoding by the URL does; refuses others."""
-    kind = obj.setdefault("kind", resource.kind)
-    version = obj.setdefault("apiVersion", resource.api_version)
+    kind = obj.get("kind") or resource.kind
+    version = obj.get("apiVersion") or resource.api_version
+    obj["kind"], obj["apiVersion"] = kind, version
     if (kind, version) != (resource.kind, resource.api_version):
+        group, _, number = version.rpartition("/")
         raise bad_request(
-            f"{kind} in version {version!r} cannot be handled as a {resource.kind}: "
-            f"the API here is {resource.api_version}, Kind={resource.kind}"
+            f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
+            if kind == resource.kind
+            else f'{kind} in version "{number}" cannot be handled as a {resource.kind}: converting '
+            f"({group or 'core'}.{kind}) to ({resource.group or 'core'}.{resource.kind}): unknown conversion"
         )
 
 
 def placed(resource: Resource, obj: Json, namespace: str | None) -> str:
-    """The namespace of the object (empty for cluster scope), written into it; empty maps and lists are left out."""
-    meta = obj.setdefault("metadata", {})
-    for field in _NEVER_EMPTY:
-        if field in meta and not meta[field]:
-            del meta[field]
+    """The namespace of the object (empty for cluster scope), written into it."""
+    meta = obj["metadata"]
     if not resource.namespaced:
         if meta.pop("namespace", None):
-            raise bad_request(f"namespace is not allowed on this type: {resource.kind} is cluster scoped")
+            raise bad_request("namespace is not allowed on this type")
         return ""
     stated = meta.get("namespace")
     if namespace and stated and namespace != stated:
@@ -59,7 +58,7 @@ def born(store: Store, kind: Kind, obj: Json) -> None:
     meta = obj["metadata"]
     if meta.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
-    for field in (*_SERVER_OWNED, "managedFields", "resourceVersion"):
+    for field in (*_SERVER_OWNED, "resourceVersion"):
         meta.pop(field, None)
     if not meta.get("name"):
         prefix = meta.get("generateName")
@@ -90,13 +89,13 @@ def carried(kind: Kind, new: Json, old: Json) -> None:
     if meta.get("uid", before["uid"]) != before["uid"]:
         raise precondition_failed(kind.resource, name, "UID", meta["uid"], before["uid"])
     version = meta.get("resourceVersion")
-    if version and version != before["resourceVersion"]:
+    if version and version not in (before["resourceVersion"], "0"):
         raise conflict(kind.resource, name)
     for field in _SERVER_OWNED:
         meta.pop(field, None)
         if field in before:
             meta[field] = before[field]
-    for field in ("name", "namespace", "resourceVersion", "managedFields", "generateName"):
+    for field in ("name", "namespace", "resourceVersion", "generateName"):
         if field in before:
             meta[field] = before[field]
     if before.get("deletionTimestamp"):
@@ -115,18 +114,3 @@ def bump_generation(kind: Kind, new: Json, old: Json) -> None:
         changed = changed or new["metadata"].get("annotations") != old["metadata"].get("annotations")
     if changed:
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
-
-
-def manage(meta: Json, manager: str, operation: str, api_version: str, subresource: str | None, stamp: str) -> None:
-    """Who wrote last, kept small: one entry per writer, without the set of fields it owns."""
-    entries = [clone(e) for e in meta.get("managedFields") or []]
-    entry: Json = {"manager": manager or "unknown", "operation": operation, "apiVersion": api_version, "time": stamp}
-    entry |= {"fieldsType": "FieldsV1", "fieldsV1": {}}
-    if subresource:
-        entry["subresource"] = subresource
-    entries = [e for e in entries if _writer(e) != _writer(entry)]
-    meta["managedFields"] = [*entries, entry][-10:]
-
-
-def _writer(entry: Json) -> tuple[str, str, str]:
-    return entry["manager"], entry["operation"], entry.get("subresource", "")

@@ -5,22 +5,22 @@ So fields are not checked by the client; what the server itself checks is in ``s
 
 from __future__ import annotations
 
-from fakes.kube.kinds import KINDS, Kind
+from fakes.kube.kinds import Kind, Kinds
 from harness.kube.port import Json
 
 
-def index() -> Json:
-    paths = sorted({_base(kind) for kind in KINDS.values()})
+def index(kinds: Kinds) -> Json:
+    paths = sorted({_base(kind) for kind in kinds.served.values()})
     return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash=embedded"} for path in paths}}
 
 
-def document(path: str) -> Json | None:
+def document(kinds: Kinds, path: str) -> Json | None:
     """Of one group version (``api/v1``, ``apis/apps/v1``)."""
-    kinds = [kind for kind in KINDS.values() if _base(kind) == path]
-    if not kinds:
+    found = [kind for kind in kinds.served.values() if _base(kind) == path]
+    if not found:
         return None
     paths: Json = {}
-    for kind in kinds:
+    for kind in found:
         collection = "/" + kind.resource.path("{namespace}" if kind.resource.namespaced else None).lstrip("/")
         paths[collection] = {"post": _operation(kind, "post"), "get": _operation(kind, "list")}
         paths[collection + "/{name}"] = {
@@ -32,7 +32,7 @@ def document(path: str) -> Json | None:
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes (embedded)", "version": "v1"},
         "paths": paths,
-        "components": {"schemas": {_schema_name(kind): _schema(kind) for kind in kinds}},
+        "components": {"schemas": {_schema_name(kind): _schema(kind) for kind in found}},
     }
 
 

@@ -5,30 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from fakes.kube.codec import clone
+from fakes.kube.schema.model import List, Map, Struct, Type
 from fakes.kube.status import bad_request, failure
 from harness.kube.port import ApiError, Json
-
-# Lists that a strategic patch merges, and by which key. All other lists are replaced.
-_MERGE_KEYS: dict[str, str] = {
-    "containers": "name",
-    "initContainers": "name",
-    "ephemeralContainers": "name",
-    "env": "name",
-    "volumes": "name",
-    "volumeMounts": "mountPath",
-    "volumeDevices": "devicePath",
-    "imagePullSecrets": "name",
-    "resourceClaims": "name",
-    "hostAliases": "ip",
-    "topologySpreadConstraints": "topologyKey",
-    "conditions": "type",
-    "addresses": "type",
-    "ownerReferences": "uid",
-    "podIPs": "ip",
-    "hostIPs": "ip",
-}
-_MERGED_SETS = frozenset({"finalizers"})
-_NOT_MERGED = frozenset({("EndpointSlice", "addresses"), ("EndpointSlice", "conditions"), ("EndpointSlice", "ports")})
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -43,17 +22,20 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return merged
 
 
-def strategic_patch(target: Json, patch: Json, kind: str) -> Json:
-    merged = _strategic_map(target, patch, kind)
+def strategic_patch(target: Json, patch: Json, type: Type) -> Json:
+    """``type`` says which lists are merged and by which key; all others are replaced."""
+    merged = _strategic_map(target, patch, type)
     return merged if isinstance(merged, dict) else {}
 
 
-def _strategic_map(target: Any, patch: Json, kind: str) -> Json:
+def _strategic_map(target: Any, patch: Json, type: Type | None) -> Json:
     directive = patch.get("$patch")
     if directive == "replace":
         return {k: clone(v) for k, v in patch.items() if k != "$patch"}
     if directive == "delete":
         return {}
+    if directive is not None:
+        raise bad_request(f"Unknown patch type {directive!r}: it is replace, merge or delete")
     merged: Json = dict(target) if isinstance(target, dict) else {}
     keep = patch.get("$retainKeys")
     if isinstance(keep, list):
@@ -69,33 +51,32 @@ def _strategic_map(target: Any, patch: Json, kind: str) -> Json:
         if value is None:
             merged.pop(key, None)
         else:
-            merged[key] = _strategic_value(key, merged.get(key), value, kind)
+            inner, replaces = _inner(type, key)
+            merged[key] = clone(value) if replaces else _strategic_value(merged.get(key), value, inner)
     return merged
 
 
-def _strategic_value(field: str, target: Any, patch: Any, kind: str) -> Any:
+def _inner(type: Type | None, key: str) -> tuple[Type | None, bool]:
+    if isinstance(type, Struct):
+        known = type.fields.get(key)
+        return (known.type, known.replaces) if known else (None, False)
+    return (type.element if isinstance(type, Map) else None), False
+
+
+def _strategic_value(target: Any, patch: Any, type: Type | None) -> Any:
     if isinstance(patch, dict):
-        return _strategic_map(target, patch, kind)
+        return _strategic_map(target, patch, type)
     if not isinstance(patch, list):
         return patch
+    if not isinstance(type, List) or not type.merges:
+        return clone(patch)
     current = target if isinstance(target, list) else []
-    key = _merge_key(field, patch, kind)
-    if key is not None:
-        return _merge_list(current, patch, key, kind)
-    if field in _MERGED_SETS:
-        return [*current, *(v for v in patch if v not in current)]
-    return clone(patch)
+    if type.merge_key:
+        return _merge_list(current, patch, type.merge_key, type.element)
+    return [*current, *(v for v in patch if v not in current)]
 
 
-def _merge_key(field: str, patch: list[Any], kind: str) -> str | None:
-    if (kind, field) in _NOT_MERGED:
-        return None
-    if field == "ports":
-        return "port" if kind == "Service" else "containerPort"
-    return _MERGE_KEYS.get(field)
-
-
-def _merge_list(current: list[Any], patch: list[Any], key: str, kind: str) -> list[Any]:
+def _merge_list(current: list[Any], patch: list[Any], key: str, type: Type) -> list[Any]:
     entries = [p for p in patch if isinstance(p, dict)]
     if any(p.get("$patch") == "replace" for p in entries):
         return [clone(p) for p in entries if p.get("$patch") != "replace"]
@@ -110,9 +91,9 @@ def _merge_list(current: list[Any], patch: list[Any], key: str, kind: str) -> li
         if entry.get("$patch") == "delete":
             merged = [c for c in merged if c.get(key) != wanted]
         elif place is None:
-            merged.append(_strategic_map({}, entry, kind))
+            merged.append(_strategic_map({}, entry, type))
         else:
-            merged[place] = _strategic_map(merged[place], entry, kind)
+            merged[place] = _strategic_map(merged[place], entry, type)
     return merged
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fakes.kube.api import Api, Write, kind_for
+from fakes.kube.api import Api, Write
 from fakes.kube.codec import clone
 from fakes.kube.deletion import Deleted, DeleteOptions
 from fakes.kube.metadata import check_preconditions
+from fakes.kube.ownership import Writer, track
 from fakes.kube.selectors import match_label_selector
 from fakes.kube.status import bad_request, conflict, failure, invalid, required, status_body
 from fakes.kube.store import Stored
 from harness.kube import port
 from harness.kube.port import ApiError, Json, api_error
 
+_SERVER = "kube-apiserver"
 _TERMINAL = ("Succeeded", "Failed")
 
 
@@ -43,7 +45,7 @@ def bind(api: Api, namespace: str, name: str, body: Any, write: Write) -> None:
         "spec": old.object["spec"] | {"nodeName": node},
         "status": status | {"conditions": with_condition(status.get("conditions"), condition)},
     }
-    api.commit(kind_for(port.POD), old, new, write, "binding")
+    api.commit(api.kind(port.POD), old, new, write)
 
 
 def with_condition(conditions: list[Json] | None, condition: Json) -> list[Json]:
@@ -166,7 +168,10 @@ def _spend(api: Api, budget: Stored, pod: str, write: Write) -> None:
             },
         )
     new = budget.object | {"metadata": dict(meta), "status": status}
-    api.commit(kind_for(port.PDB), budget, new, write, "status")
+    kind = api.kind(port.PDB)
+    writer = Writer(_SERVER, "Update", port.PDB.api_version, "status")
+    track(kind, budget.object, new, writer, api.store.wall.stamp())
+    api.commit(kind, budget, new, write)
 
 
 def _refused(cause: str, retry_after_s: int | None = None) -> ApiError:
@@ -188,4 +193,4 @@ def _mark_disrupted(api: Api, old: Stored, write: Write) -> Stored:
     status = clone(old.object["status"])
     status["conditions"] = with_condition(status.get("conditions"), condition)
     new = old.object | {"metadata": dict(old.object["metadata"]), "status": status}
-    return api.commit(kind_for(port.POD), old, new, write, "eviction")
+    return api.commit(api.kind(port.POD), old, new, write)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,10 +11,19 @@ import yaml
 from aiohttp import web
 
 from fakes.kube.api import Write
-from fakes.kube.kinds import KINDS, Kind
+from fakes.kube.kinds import Kind, Kinds
 from fakes.kube.protobuf import MAGIC, decode
-from fakes.kube.status import bad_request, failure, no_such_path, unsupported_media_type
-from harness.kube.port import PatchType
+from fakes.kube.reading import strict_error
+from fakes.kube.status import (
+    Cause,
+    bad_request,
+    failure,
+    no_such_path,
+    too_long,
+    unsupported,
+    unsupported_media_type,
+)
+from harness.kube.port import ApiError, PatchType
 
 APPLY = "application/apply-patch+yaml"
 _DEEPEST = 100
@@ -32,13 +41,13 @@ class Target:
     rest: tuple[str, ...] = field(default=())
 
 
-def parse_target(group: str, version: str, steps: list[str]) -> Target:
+def parse_target(kinds: Kinds, group: str, version: str, steps: list[str]) -> Target:
     """``steps`` are the parts of the path after the version."""
     namespace: str | None = None
     if steps[0] == "namespaces" and len(steps) > 2 and steps[2] not in ("status", "finalize"):
         namespace, steps = steps[1], steps[2:]
-    kind = KINDS.get((group, steps[0]))
-    if kind is None or kind.resource.version != version or (namespace and not kind.resource.namespaced):
+    kind = kinds.served.get((group, version, steps[0]))
+    if kind is None or (namespace and not kind.resource.namespaced):
         raise no_such_path()
     name = steps[1] if len(steps) > 1 else None
     if name and kind.resource.namespaced and not namespace:
@@ -62,25 +71,96 @@ def integer(request: web.Request, name: str) -> int | None:
 def write_of(request: web.Request, operation: str = "Update") -> Write:
     """The field manager defaults to the start of the User-Agent, as on a real server."""
     dry_run = request.query.getall("dryRun", [])
-    if any(value not in ("", "All") for value in dry_run):
-        raise failure(422, "Invalid", f'dryRun: Unsupported value: "{dry_run[0]}": supported values: "All"', {})
-    manager = request.query.get("fieldManager") or request.headers.get("User-Agent", "").partition("/")[0]
-    return Write(manager[:128], "All" in dry_run, operation)
+    options = _OPTIONS[request.method]
+    if any(value != "All" for value in dry_run):
+        raise bad_option(options, unsupported("dryRun", dry_run[0], ["All"]))
+    validation = request.query.get("fieldValidation") or "Warn"
+    if validation not in _VALIDATIONS:
+        raise bad_option(options, unsupported("fieldValidation", validation, _VALIDATIONS))
+    stated = request.query.get("fieldManager", "")
+    if len(stated) > _LONGEST_MANAGER:
+        raise bad_option(options, too_long("fieldManager", stated, _LONGEST_MANAGER))
+    manager = stated or request.headers.get("User-Agent", "").partition("/")[0]
+    return Write(manager[:_LONGEST_MANAGER], "All" in dry_run, operation, validation)
 
 
-async def read_body(request: web.Request) -> Any:
-    """JSON whatever the header says (some clients send none), protobuf as kubectl does, YAML; None when empty."""
+_OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions"}
+_VALIDATIONS = ("Ignore", "Warn", "Strict")
+_LONGEST_MANAGER = 128
+
+
+def bad_option(options: str, cause: Cause) -> ApiError:
+    message = f'{options}.meta.k8s.io "" is invalid: {cause}'
+    details = {"group": "meta.k8s.io", "kind": options, "causes": [cause.to_json()]}
+    return failure(422, "Invalid", message, details)
+
+
+async def read_body(request: web.Request, write: Write | None = None, kind: Kind | None = None) -> Any:
+    """JSON whatever the header says (some clients send none), protobuf as kubectl does, YAML; None when empty.
+
+    With ``write`` a field that is written twice is reported as it asks, for an object of ``kind``."""
     data = await request.read()
     if not data:
         return None
     if data.startswith(MAGIC) or request.content_type == _PROTOBUF:
         return decode(data)
+    if (
+        request.content_type not in _READABLE
+        and request.method in ("POST", "PUT")
+        and "Content-Type" in request.headers
+    ):
+        raise unsupported_media_type(_ACCEPTED)
     if "yaml" in request.content_type:
         return _yaml(data)
+    doubled: dict[int, list[str]] = {}
     try:
-        return _not_too_deep(json.loads(data, parse_constant=_no_constant))
+        found = _not_too_deep(json.loads(data, parse_constant=_no_constant, object_pairs_hook=_noting(doubled)))
     except (ValueError, RecursionError) as e:
-        raise bad_request(f"the object provided is unrecognized (must be of type JSON, YAML or protobuf): {e}") from e
+        raise bad_request(_unreadable(kind, data, e)) from e
+    if doubled and write is not None and kind is not None:
+        _report(kind, write, [f'duplicate field "{p}"' for p in _doubled_paths(found, doubled, "")])
+    return found
+
+
+_READABLE = frozenset({"application/json", "application/yaml", "text/plain", "application/octet-stream"})
+_ACCEPTED = ("application/json", "application/yaml", _PROTOBUF)
+
+
+def _noting(doubled: dict[int, list[str]]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            names = [name for name, _ in pairs]
+            doubled[id(found)] = [n for n in found if names.count(n) > 1]
+        return found
+
+    return build
+
+
+def _doubled_paths(value: Any, doubled: dict[int, list[str]], path: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name in doubled.get(id(value), ()):
+            yield f"{path}.{name}" if path else name
+        for name, item in value.items():
+            yield from _doubled_paths(item, doubled, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from _doubled_paths(item, doubled, f"{path}[{i}]")
+
+
+def _report(kind: Kind, write: Write, said: list[str]) -> None:
+    if write.validation == "Strict":
+        raise strict_error(kind.resource.kind, kind.resource.version, said)
+    if write.validation == "Warn":
+        write.warnings.extend(said)
+
+
+def _unreadable(kind: Kind | None, data: bytes, error: Exception) -> str:
+    what = kind.resource.kind if kind else "JSON, YAML or protobuf"
+    return (
+        f"the object provided is unrecognized (must be of type {what}): couldn't get version/kind; "
+        f"json parse error: {error}"
+    )
 
 
 def _no_constant(name: str) -> Any:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fakes.kube.kinds import Kind
 from fakes.kube.status import bad_request
 from harness.kube import port
 from harness.kube.port import Json, Resource
@@ -105,10 +106,11 @@ _FIELDS: dict[Resource, dict[str, tuple[str, ...]]] = {
 _META = {"metadata.name": ("metadata", "name"), "metadata.namespace": ("metadata", "namespace")}
 
 
-def field_predicate(resource: Resource, selector: str) -> Predicate | None:
+def field_predicate(kind: Kind, selector: str) -> Predicate | None:
     if not selector.strip():
         return None
-    known = _META | _FIELDS.get(resource, {})
+    resource = kind.resource
+    known = _META | _FIELDS.get(kind.view.of if kind.view else resource, {})
     terms: list[Predicate] = []
     for part in selector.split(","):
         found = re.match(r"^\s*([^\s!=]+)\s*(==|=|!=)\s*(.*?)\s*$", part)

@@ -12,12 +12,14 @@ from aiohttp import web
 from fakes.kube import discovery, openapi
 from fakes.kube.api import Api
 from fakes.kube.codec import dump
+from fakes.kube.podlogs import PodLogs
 from fakes.kube.requests import parse_target, read_body
 from fakes.kube.reviews import review
+from fakes.kube.shown import answer
 from fakes.kube.status import failure, method_not_allowed, no_such_path, status_body
 from fakes.kube.store import Store
 from fakes.kube.streaming import BOOKMARK_S, OPEN, close_watches
-from fakes.kube.verbs import Verbs, answer
+from fakes.kube.verbs import Verbs
 from harness.kube.port import ApiError, Json
 
 _log = logging.getLogger(__name__)
@@ -51,12 +53,15 @@ def bookmark_period_s(time_scale: float) -> float:
     return max(1.0, 60.0 / time_scale)
 
 
-def make_app(store: Store, aggregated: Sequence[AggregatedApi] = (), *, bookmark_s: float = 60.0) -> web.Application:
+def make_app(
+    store: Store, aggregated: Sequence[AggregatedApi] = (), *, logs: PodLogs | None = None, bookmark_s: float = 60.0
+) -> web.Application:
+    """``logs`` says what the containers of pods have written; without it the log subresource is 501."""
     app = web.Application(middlewares=[_errors_as_status], client_max_size=_LARGEST_BODY)
     app[BOOKMARK_S] = bookmark_s
     app[OPEN] = weakref.WeakSet()
     app.on_shutdown.append(close_watches)
-    app.router.add_route("*", "/{path:.*}", _Server(store, aggregated).handle)
+    app.router.add_route("*", "/{path:.*}", _Server(store, aggregated, logs).handle)
     return app
 
 
@@ -82,9 +87,10 @@ async def _errors_as_status(request: web.Request, handler: Handler) -> web.Strea
 
 
 class _Server:
-    def __init__(self, store: Store, aggregated: Sequence[AggregatedApi]) -> None:
+    def __init__(self, store: Store, aggregated: Sequence[AggregatedApi], logs: PodLogs | None) -> None:
         self._api = Api(store)
-        self._verbs = Verbs(self._api)
+        self._kinds = store.kinds
+        self._verbs = Verbs(self._api, logs)
         self._aggregated = aggregated
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -111,31 +117,31 @@ class _Server:
             case []:
                 return answer({"paths": ["/api", "/api/v1", "/apis", "/healthz", "/openapi/v3", "/version"]})
             case ["openapi", "v3"]:
-                return answer(openapi.index())
+                return answer(openapi.index(self._kinds))
             case ["openapi", "v3", *path]:
-                return _found(openapi.document("/".join(path)))
+                return _found(openapi.document(self._kinds, "/".join(path)))
             case ["openapi", *_]:
                 raise no_such_path()
         core = steps == ["api"]
         version = discovery.wanted_discovery(request.headers.get("Accept", ""))
         if version:
-            body = dump(discovery.discovery_list(version, core, self._aggregated))
+            body = dump(discovery.discovery_list(self._kinds, version, core, self._aggregated))
             return web.Response(
                 body=body, headers={"Content-Type": discovery.discovery_type(version), "Vary": "Accept"}
             )
         if core:
             return answer(discovery.api_versions(request.host))
-        return answer(discovery.api_group_list(self._aggregated))
+        return answer(discovery.api_group_list(self._kinds, self._aggregated))
 
     def _group(self, group: str) -> web.Response:
-        versions = discovery.groups(self._aggregated).get(group)
+        versions = discovery.groups(self._kinds, self._aggregated).get(group)
         return _found(discovery.api_group(group, versions) if versions else None)
 
     async def _group_version(
         self, request: web.Request, group: str, version: str, rest: list[str]
     ) -> web.StreamResponse:
         if not rest:
-            return _found(discovery.resource_list(group, version, self._aggregated))
+            return _found(discovery.resource_list(self._kinds, group, version, self._aggregated))
         for api in self._aggregated:
             if (api.group, api.version) == (group, version):
                 return await self._ask(request, api, rest)
@@ -144,7 +150,7 @@ class _Server:
                 if request.method != "POST":
                     raise method_not_allowed()
                 return answer(review(plural, kind, f"{group}/{version}", await read_body(request)), 201)
-        return await self._verbs.serve(request, parse_target(group, version, rest))
+        return await self._verbs.serve(request, parse_target(self._kinds, group, version, rest))
 
     async def _ask(self, request: web.Request, api: AggregatedApi, rest: list[str]) -> web.Response:
         if request.method != "GET":

@@ -42,6 +42,10 @@ def duplicate(field: str, value: Any) -> Cause:
     return Cause(field, "FieldValueDuplicate", f'Duplicate value: "{value}"')
 
 
+def too_long(field: str, value: Any, limit: int) -> Cause:
+    return Cause(field, "FieldValueTooLong", f"Too long: may not be more than {limit} bytes")
+
+
 def forbidden_field(field: str, detail: str) -> Cause:
     return Cause(field, "FieldValueForbidden", f"Forbidden: {detail}")
 

@@ -15,7 +15,7 @@ from random import Random
 from fakes.clock import WallClock
 from fakes.kube.bootstrap import first_objects
 from fakes.kube.codec import clone, dump
-from fakes.kube.kinds import KINDS, Key
+from fakes.kube.kinds import Key, Kind, Kinds
 from fakes.kube.selectors import Predicate
 from fakes.kube.status import expired, version_too_large
 from harness.kube.port import EventType, Json, Resource, WatchClosed
@@ -176,9 +176,25 @@ class Store:
         self.wall = wall
         self.rng = rng
         self.revision = 1
-        self._shelves: dict[Key, Shelf] = {key: Shelf(window) for key in KINDS}
+        self.kinds = Kinds()
+        self._window = window
+        self._shelves: dict[Key, Shelf] = {key: Shelf(window) for key in self.kinds.stored}
         for resource, obj in first_objects(wall, rng):
             self.put(resource, obj)
+
+    def serve(self, kind: Kind) -> None:
+        """A kind that a CRD defines."""
+        self.kinds.add(kind)
+        if kind.view is None and kind.key not in self._shelves:
+            self._shelves[kind.key] = Shelf(self._window, floor=self.revision)
+
+    def withdraw(self, kind: Kind) -> None:
+        """The kind and all its objects; who watches sees them deleted."""
+        if kind.view is None and kind.key in self._shelves:
+            for stored in list(self.items(kind.resource)):
+                self.remove(kind.resource, stored.object)
+            del self._shelves[kind.key]
+        self.kinds.remove(kind)
 
     def find(self, resource: Resource, namespace: str, name: str) -> Stored | None:
         return self._shelf(resource).objects.get((namespace, name))
@@ -231,4 +247,8 @@ class Store:
         return Stored(obj, self.revision)
 
     def _shelf(self, resource: Resource) -> Shelf:
-        return self._shelves[resource.group, resource.plural]
+        found = self._shelves.get((resource.group, resource.plural))
+        if found is None:  # a second shape of what is stored elsewhere
+            view = self.kinds.served[resource.group, resource.version, resource.plural].view
+            found = self._shelves[(view.of.group, view.of.plural) if view else (resource.group, resource.plural)]
+        return found

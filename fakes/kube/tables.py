@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from fakes.kube.cells import Column
 from fakes.kube.codec import dump
-from fakes.kube.columns import COLUMNS, NAME_AND_AGE, Column
+from fakes.kube.custom_columns import columns_of
 from fakes.kube.kinds import Kind
 from fakes.kube.status import failure
 from fakes.kube.store import Stored
@@ -36,10 +37,10 @@ def table(
     """``include`` is what each row carries of its object: None, Metadata or Object."""
     if include not in ("None", "Metadata", "Object"):
         raise failure(422, "Invalid", f'includeObject: Unsupported value: "{include}"', {})
-    shown = COLUMNS.get(kind.resource.kind, NAME_AND_AGE)
+    shown = columns_of(kind)
     body: Json = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
     body["columnDefinitions"] = [_definition(c) for c in shown] if columns else []
-    body["rows"] = [_row(shown, stored.object, now, include) for stored in found]
+    body["rows"] = [_row(kind, shown, stored.object, now, include) for stored in found]
     return dump(body)
 
 
@@ -47,20 +48,17 @@ def _definition(column: Column) -> Json:
     return {
         "name": column.name,
         "type": column.type,
-        "format": _FORMATS.get(column.name, ""),
-        "description": "",
+        "format": column.format or _FORMATS.get(column.name, ""),
+        "description": column.description,
         "priority": 1 if column.wide else 0,
     }
 
 
-def _row(columns: Sequence[Column], obj: Json, now: datetime, include: str) -> Json:
+def _row(kind: Kind, columns: Sequence[Column], obj: Json, now: datetime, include: str) -> Json:
     row: Json = {"cells": [column.cell(obj, now) for column in columns]}
     if include == "Metadata":
-        row["object"] = {
-            "kind": "PartialObjectMetadata",
-            "apiVersion": "meta.k8s.io/v1",
-            "metadata": obj["metadata"],
-        }
+        meta = kind.view.outward(obj)["metadata"] if kind.view else obj["metadata"]
+        row["object"] = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
     elif include == "Object":
-        row["object"] = obj
+        row["object"] = kind.view.outward(obj) if kind.view else obj
     return row

@@ -29,9 +29,9 @@ def validate(obj: Json) -> list[Cause]:
     return causes + list(check(obj)) if check else causes
 
 
-def validate_change(new: Json, old: Json) -> list[Cause]:
+def validate_change(new: Json, old: Json, subresource: str | None = None) -> list[Cause]:
     """What may not change once it is written."""
-    check = _CHANGES.get(new["kind"])
+    check = _CHANGES.get(new["kind"]) if subresource is None else None
     return list(check(new, old)) if check else []
 
 

@@ -2,55 +2,38 @@
 
 from __future__ import annotations
 
-import base64
-import json
-from collections import OrderedDict
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from aiohttp import web
 
-from fakes.kube.api import Api
-from fakes.kube.apply import apply
-from fakes.kube.codec import dump
+from fakes.kube.api import Api, Write
 from fakes.kube.deletion import Deleted, DeleteOptions
 from fakes.kube.kinds import Kind
+from fakes.kube.listing import Listing
+from fakes.kube.podlogs import PodLogs, asked, read_log
 from fakes.kube.pods import bind, delete_options, evict
-from fakes.kube.requests import Target, integer, is_true, patch_type, read_body, write_of
+from fakes.kube.requests import Target, bad_option, integer, is_true, patch_type, read_body, write_of
 from fakes.kube.scale import patch_scale, scale_of, update_scale
-from fakes.kube.selectors import Predicate
-from fakes.kube.status import (
-    bad_request,
-    expired,
-    method_not_allowed,
-    no_such_path,
-    not_served,
-    success_body,
-    version_too_large,
-)
+from fakes.kube.shown import answer, data_of, shown
+from fakes.kube.status import bad_request, method_not_allowed, no_such_path, not_served, required, success_body
 from fakes.kube.store import Stored
 from fakes.kube.streaming import WatchStream
 from fakes.kube.tables import table, wants_table
 from harness.kube import port
-from harness.kube.port import Json, PatchType
+from harness.kube.port import PatchType
 
-_SNAPSHOTS = 64
-_NOT_SERVED = frozenset({"exec", "attach", "portforward", "proxy", "log", "ephemeralcontainers", "resize", "token"})
-
-
-def answer(body: bytes | Json, status: int = 200) -> web.Response:
-    data = body if isinstance(body, bytes) else dump(body)
-    headers = {"Cache-Control": "no-cache, private"}
-    return web.Response(body=data, status=status, content_type="application/json", headers=headers)
+_NOT_SERVED = frozenset({"exec", "attach", "portforward", "proxy", "ephemeralcontainers", "resize", "token"})
+_LOG_NUMBERS = ("tailLines", "sinceSeconds", "limitBytes")
 
 
 class Verbs:
-    """One per server. ``continue`` tokens stand for snapshots that it keeps; the oldest are forgotten first."""
+    """One per server."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, logs: PodLogs | None) -> None:
         self._api = api
-        self._snapshots: OrderedDict[str, tuple[list[Stored], int]] = OrderedDict()
-        self._next_snapshot = 0
+        self._logs = logs
+        self._listing = Listing(api)
 
     async def serve(self, request: web.Request, target: Target) -> web.StreamResponse:
         if target.subresource:
@@ -62,13 +45,14 @@ class Verbs:
     async def _collection(self, request: web.Request, target: Target) -> web.StreamResponse:
         match request.method:
             case "GET":
-                if is_true(request.query.get("watch", "false")):
+                if is_true(request.query.get("watch")):
                     return await self._watch(request, target)
-                return self._list(request, target)
+                return self._listing.answer(request, target)
             case "POST" if target.namespace or not target.kind.resource.namespaced:
-                body = await read_body(request)
-                stored = self._api.create(target.kind.resource, target.namespace, body, write_of(request))
-                return self._object(request, target.kind, stored, 201)
+                write = write_of(request)
+                body = await read_body(request, write, target.kind)
+                stored = self._api.create(target.kind.resource, target.namespace, body, write)
+                return self._shown(request, target.kind, stored, write, 201)
             case "DELETE":
                 return await self._delete_collection(request, target)
         raise method_not_allowed()
@@ -77,13 +61,15 @@ class Verbs:
         kind, resource, namespace = target.kind, target.kind.resource, target.namespace
         match request.method:
             case "GET":
-                if is_true(request.query.get("watch", "false")):
+                if is_true(request.query.get("watch")):
                     return await self._watch(request, target)
-                return self._object(request, kind, self._api.get(resource, namespace, name))
+                return self._shown(request, kind, self._api.get(resource, namespace, name))
             case "PUT":
-                body = await read_body(request)
-                stored = self._api.update(resource, namespace, name, body, write_of(request))
-                return self._object(request, kind, stored)
+                write = write_of(request)
+                body = await read_body(request, write, kind)
+                new = kind.create_on_update and not self._api.exists(resource, namespace, name)
+                stored = self._api.update(resource, namespace, name, body, write)
+                return self._shown(request, kind, stored, write, 201 if new else 200)
             case "PATCH":
                 return await self._patch(request, target, name)
             case "DELETE":
@@ -96,27 +82,34 @@ class Verbs:
     async def _patch(self, request: web.Request, target: Target, name: str) -> web.StreamResponse:
         kind, resource, namespace = target.kind, target.kind.resource, target.namespace
         type = patch_type(request)
+        write = write_of(request)
         body = await read_body(request)
         if type is None:
-            stored, created = apply(self._api, kind, namespace, name, body, request.query, target.subresource)
-            return self._object(request, kind, stored, 201 if created else 200)
-        write = write_of(request)
+            if not request.query.get("fieldManager"):
+                raise _manager_required()
+            write = replace(write, operation="Apply")
+            force = is_true(request.query.get("force"))
+            stored, created = self._api.apply(resource, namespace, name, body, write, target.subresource, force=force)
+            return self._shown(request, kind, stored, write, 201 if created else 200)
         stored = self._api.patch(resource, namespace, name, body, type, write, target.subresource)
-        return self._object(request, kind, stored)
+        return self._shown(request, kind, stored, write)
 
     async def _subresource(self, request: web.Request, target: Target) -> web.StreamResponse:
         sub, kind, name = target.subresource, target.kind, target.name or ""
         if sub in _NOT_SERVED and kind.resource in (port.POD, port.NODE, port.SERVICE, port.SERVICE_ACCOUNT):
             raise not_served(f"{kind.resource.plural}/{sub}")
+        if kind.resource == port.NAMESPACE and sub == "finalize":
+            raise not_served("namespaces/finalize")
         if sub not in kind.subresources or target.rest:
             raise no_such_path()
         match sub, request.method:
             case "status", "GET":
-                return self._object(request, kind, self._api.get(kind.resource, target.namespace, name))
+                return self._shown(request, kind, self._api.get(kind.resource, target.namespace, name))
             case "status", "PUT":
-                body = await read_body(request)
-                stored = self._api.update(kind.resource, target.namespace, name, body, write_of(request), "status")
-                return self._object(request, kind, stored)
+                write = write_of(request)
+                body = await read_body(request, write, kind)
+                stored = self._api.update(kind.resource, target.namespace, name, body, write, "status")
+                return self._shown(request, kind, stored, write)
             case "status", "PATCH":
                 return await self._patch(request, target, name)
             case "scale", _:
@@ -127,12 +120,34 @@ class Verbs:
             case "binding", "POST":
                 bind(self._api, target.namespace or "", name, await read_body(request), write_of(request))
                 return answer(success_body(201), 201)
+            case "log", "GET":
+                return await self._log(request, target, name)
         raise method_not_allowed()
+
+    async def _log(self, request: web.Request, target: Target, name: str) -> web.StreamResponse:
+        pod = self._api.get(port.POD, target.namespace, name).object
+        if self._logs is None:
+            raise not_served("pods/log: this world keeps no logs of its containers")
+        numbers = {key: integer(request, key) for key in _LOG_NUMBERS}
+        what = asked(pod, request.query, numbers, self._api.store.wall.now())
+        text = read_log(self._logs, pod, what)
+        if not what.follow:
+            return web.Response(text=text, content_type="text/plain")
+        more = self._logs.follow(what.namespace, what.pod, what.container, timestamps=what.timestamps)
+        response = web.StreamResponse(headers={"Content-Type": "text/plain"})
+        await response.prepare(request)
+        await response.write(text.encode())
+        try:
+            async for line in more:
+                await response.write(line.encode())
+        except ConnectionError:
+            return response  # the reader has gone
+        return response
 
     async def _scale(self, request: web.Request, target: Target, name: str) -> web.StreamResponse:
         resource, namespace = target.kind.resource, target.namespace
         if request.method == "GET":
-            return answer(scale_of(self._api.get(resource, namespace, name).object))
+            return answer(scale_of(target.kind, self._api.get(resource, namespace, name).object))
         body = await read_body(request)
         if request.method == "PUT":
             return answer(update_scale(self._api, resource, namespace, name, body, write_of(request)))
@@ -143,10 +158,11 @@ class Verbs:
 
     async def _delete_collection(self, request: web.Request, target: Target) -> web.StreamResponse:
         options = self._delete_options(request, await read_body(request))
-        match = self._selection(request, target)
-        for stored in self._api.list(target.kind.resource, target.namespace, match):
+        match = self._listing.selection(request, target)
+        found = self._api.list(target.kind.resource, target.namespace, match)
+        for stored in found:
             self._api.deleter.delete(target.kind.resource, stored, options)
-        return answer(success_body())
+        return self._listing.listed(request, target, found)
 
     def _delete_options(self, request: web.Request, body: Any) -> DeleteOptions:
         """The body wins; clients that send none put the options into the query."""
@@ -160,98 +176,42 @@ class Verbs:
             raw = {"propagationPolicy": policy} | raw
         return delete_options(raw, write_of(request).dry_run)
 
-    def _selection(self, request: web.Request, target: Target) -> Predicate | None:
-        fields = request.query.get("fieldSelector", "")
-        if target.name:
-            fields = f"metadata.name={target.name}" + (f",{fields}" if fields else "")
-        return self._api.predicate(target.kind.resource, request.query.get("labelSelector", ""), fields)
-
-    def _list(self, request: web.Request, target: Target) -> web.Response:
-        kind, limit, token = target.kind, integer(request, "limit") or 0, request.query.get("continue", "")
-        match = self._selection(request, target)
-        if token:
-            found, version, snapshot = self._resumed(token)
-        else:
-            self._check_version(request)
-            found, version = self._api.list(kind.resource, target.namespace, match), self._api.store.revision
-            snapshot = ""
-        meta: Json = {"resourceVersion": str(version)}
-        if 0 < limit < len(found):
-            found, rest = found[:limit], found[limit:]
-            meta |= {"continue": self._kept(rest, version, snapshot), "remainingItemCount": len(rest)}
-        if wants_table(request.headers.get("Accept", "")):
-            include = request.query.get("includeObject", "Metadata")
-            return answer(table(kind, found, self._api.store.wall.now(), include, meta))
-        return answer(_joined(kind, found, meta))
-
-    def _check_version(self, request: web.Request) -> None:
-        text = request.query.get("resourceVersion", "")
-        if not text:
-            return
-        if not (text.isascii() and text.isdigit()):
-            raise bad_request(f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: invalid syntax')
-        current = self._api.store.revision
-        if int(text) > current:
-            raise version_too_large(int(text), current)
-        if request.query.get("resourceVersionMatch") == "Exact" and int(text) != current:
-            raise expired("The resourceVersion for the provided list is too old.")
-
-    def _kept(self, rest: list[Stored], version: int, old: str) -> str:
-        self._snapshots.pop(old, None)
-        self._next_snapshot += 1
-        key = str(self._next_snapshot)
-        self._snapshots[key] = rest, version
-        while len(self._snapshots) > _SNAPSHOTS:
-            self._snapshots.popitem(last=False)
-        return base64.urlsafe_b64encode(json.dumps({"v": "meta.k8s.io/v1", "snapshot": key}).encode()).decode()
-
-    def _resumed(self, token: str) -> tuple[list[Stored], int, str]:
-        try:
-            key = json.loads(base64.urlsafe_b64decode(token.encode()))["snapshot"]
-        except (ValueError, KeyError, TypeError) as e:
-            raise bad_request("continue key is not valid: the token was not made by this server") from e
-        found = self._snapshots.get(key) if isinstance(key, str) else None
-        if found is None:
-            raise expired(
-                "The provided continue parameter is too old to display a consistent list result. "
-                "You can start a new list without the continue parameter."
-            )
-        return *found, key
-
     async def _watch(self, request: web.Request, target: Target) -> web.StreamResponse:
         kind = target.kind
-        match = self._selection(request, target)
+        match = self._listing.selection(request, target)
         first = True
 
         def as_row(stored: Stored) -> bytes:
             nonlocal first
             meta = {"resourceVersion": str(stored.version)}
             include = request.query.get("includeObject", "Metadata")
-            data = table(kind, [stored], self._api.store.wall.now(), include, meta, columns=first)
+            now = self._api.store.wall.now()
+            data = table(kind, [stored], now, include, meta, columns=first)
             first = False
             return data
 
-        render = as_row if wants_table(request.headers.get("Accept", "")) else Stored.data
+        def as_view(stored: Stored) -> bytes:
+            return data_of(kind, stored)
+
+        plain = as_view if kind.view else Stored.data
+        render = as_row if wants_table(request.headers.get("Accept", "")) else plain
         return await WatchStream(request, self._api.store, kind, target.namespace, match, render).run()
 
-    def _object(self, request: web.Request, kind: Kind, stored: Stored, status: int = 200) -> web.Response:
-        if request.method == "GET" and wants_table(request.headers.get("Accept", "")):
-            meta = {"resourceVersion": str(stored.version)}
-            include = request.query.get("includeObject", "Metadata")
-            return answer(table(kind, [stored], self._api.store.wall.now(), include, meta), status)
-        return answer(stored.data(), status)
+    def _shown(
+        self, request: web.Request, kind: Kind, stored: Stored, write: Write | None = None, status: int = 200
+    ) -> web.Response:
+        warnings = write.warnings if write else ()
+        return shown(request, kind, stored, self._api.store.wall.now(), status, warnings)
 
 
-def _joined(kind: Kind, found: Sequence[Stored], meta: Json) -> bytes:
-    """The list from the bytes that its objects have already; nothing is serialised twice."""
-    head = {"kind": f"{kind.resource.kind}List", "apiVersion": kind.resource.api_version, "metadata": meta}
-    return dump(head)[:-1] + b',"items":[' + b",".join(s.data() for s in found) + b"]}"
+def _manager_required() -> Exception:
+    return bad_option("PatchOptions", required("fieldManager", "is required for apply patch"))
 
 
-def _deletion(kind: Kind, deleted: Deleted) -> bytes | Json:
+def _deletion(kind: Kind, deleted: Deleted) -> Any:
     """The object while it is still there, and for pods always; else a Status that names what is gone."""
-    if not deleted.gone or kind.resource == port.POD:
-        return deleted.last.data()
+    if not deleted.gone or kind.resource in (port.POD, port.SERVICE, port.SERVICE_ACCOUNT):
+        return data_of(kind, deleted.last)
     details = {"name": deleted.last.object["metadata"]["name"], "kind": kind.resource.plural}
     if kind.resource.group:
         details["group"] = kind.resource.group

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from fakes.clock import WallClock
+from fakes.kube.podlogs import NoLogs
 from harness.kube.port import Json
 
 BYTES_MAX = 1024 * 1024
@@ -20,10 +21,6 @@ BYTES_MAX = 1024 * 1024
 
 Say = Callable[[str], None]
 """Takes one line, without its end, of a process's output."""
-
-
-class NoLogs(Exception):
-    """There is nothing to read. The message is for people."""
 
 
 @dataclass(slots=True)

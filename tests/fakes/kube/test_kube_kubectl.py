@@ -119,9 +119,9 @@ async def test_apply_and_get(served: Served, kubectl: Kubectl) -> None:
         "node/n1   Ready    <none>",
         "pod/llm-0   1/1     Running   0",
         "deployment.apps/llm   0/2",
-        "Deployment/llm   <unknown>/2 (avg)   2         7",
+        "Deployment/llm   <unknown>/2   2         7",
         "poddisruptionbudget.policy/llm   N/A             25%               0",
-        "podgroup.scheduling.k8s.io/gang-a   2",
+        "podgroup.scheduling.k8s.io/gang-a   Gang",
     ):
         assert words in shown, shown
     assert "n1" in await kubectl("get", "pods", "-o", "wide")

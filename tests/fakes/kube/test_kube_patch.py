@@ -8,6 +8,7 @@ import pytest
 
 from fakes.kube.codec import clone
 from fakes.kube.patch import json_patch, merge_patch, strategic_patch
+from fakes.kube.schema.model import type_of
 from harness.kube import port
 from harness.kube.port import Json
 
@@ -40,7 +41,7 @@ def test_strategic_merges_by_key() -> None:
         "metadata": {"finalizers": ["b"]},
     }
     before = clone(POD)
-    patched = strategic_patch(POD, patch, "Pod")
+    patched = strategic_patch(POD, patch, type_of("core/v1.Pod"))
     assert before == POD, "the patched document is a new one"
     assert patched["spec"]["containers"][0] == {
         "name": "c",
@@ -64,7 +65,7 @@ def test_strategic_directives() -> None:
             "metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]},
             "status": {"$patch": "replace", "phase": "Running"},
         },
-        "Pod",
+        type_of("core/v1.Pod"),
     )
     assert patched["spec"]["containers"] == [{"name": "c", "image": "x:1", "env": []}]
     assert patched["metadata"]["finalizers"] == []
@@ -74,27 +75,29 @@ def test_strategic_directives() -> None:
 def test_strategic_retain_keys() -> None:
     deployment = {"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}}
     patch = {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}
-    assert strategic_patch(deployment, patch, "Deployment")["spec"]["strategy"] == {"type": "Recreate"}
+    assert strategic_patch(deployment, patch, type_of("apps/v1.Deployment"))["spec"]["strategy"] == {"type": "Recreate"}
 
 
 def test_ports_merge_by_the_key_of_their_kind() -> None:
     service = {"spec": {"ports": [{"port": 80, "name": "a"}]}}
-    assert strategic_patch(service, {"spec": {"ports": [{"port": 80, "name": "b"}]}}, "Service")["spec"]["ports"] == [
-        {"port": 80, "name": "b"}
-    ]
+    assert strategic_patch(service, {"spec": {"ports": [{"port": 80, "name": "b"}]}}, type_of("core/v1.Service"))[
+        "spec"
+    ]["ports"] == [{"port": 80, "name": "b"}]
     slices = {"ports": [{"port": 80}]}
-    assert strategic_patch(slices, {"ports": [{"port": 81}]}, "EndpointSlice") == {"ports": [{"port": 81}]}
+    assert strategic_patch(slices, {"ports": [{"port": 81}]}, type_of("discovery/v1.EndpointSlice")) == {
+        "ports": [{"port": 81}]
+    }
 
 
 def test_taints_are_replaced_as_a_list() -> None:
     node = {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}, {"key": "b", "effect": "NoSchedule"}]}}
     patch = {"spec": {"taints": [{"key": "b", "effect": "NoSchedule"}]}}
-    assert strategic_patch(node, patch, "Node") == patch, "kubectl sends the whole list to remove one"
+    assert strategic_patch(node, patch, type_of("core/v1.Node")) == patch, "kubectl sends the whole list to remove one"
 
 
 def test_a_list_entry_without_its_key_is_a_bad_request() -> None:
     with pytest.raises(port.Invalid):
-        strategic_patch(POD, {"spec": {"containers": [{"image": "z"}]}}, "Pod")
+        strategic_patch(POD, {"spec": {"containers": [{"image": "z"}]}}, type_of("core/v1.Pod"))
 
 
 DOCUMENT: Json = {"a": {"b": [1, 2]}, "c/d": 1}

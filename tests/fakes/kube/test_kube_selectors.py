@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from fakes.kube.kinds import Kind, Kinds
 from fakes.kube.selectors import field_predicate, label_matcher, match_label_selector
 from harness.kube import port
 from harness.kube.port import Json
 
 LABELS = {"app": "llm", "tier": "gpu", "karpenter.sh/capacity-type": "spot"}
+
+
+def kind_of(resource: port.Resource) -> Kind:
+    found = Kinds().find(resource)
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize(
@@ -84,14 +91,16 @@ POD: Json = {
     ],
 )
 def test_field_selectors(selector: str, matches: bool) -> None:
-    predicate = field_predicate(port.POD, selector)
+    predicate = field_predicate(kind_of(port.POD), selector)
     assert predicate is not None
     assert predicate(POD) is matches
 
 
 def test_fields_of_events() -> None:
     event = {"metadata": {"name": "e"}, "involvedObject": {"kind": "Node", "name": "n1"}, "reason": "SpotInterrupted"}
-    predicate = field_predicate(port.EVENT, "involvedObject.kind=Node,involvedObject.name=n1,reason=SpotInterrupted")
+    predicate = field_predicate(
+        kind_of(port.EVENT), "involvedObject.kind=Node,involvedObject.name=n1,reason=SpotInterrupted"
+    )
     assert predicate is not None
     assert predicate(event)
 
@@ -99,5 +108,5 @@ def test_fields_of_events() -> None:
 @pytest.mark.parametrize("selector", ["spec.image=x", "nonsense", "metadata.name"])
 def test_unknown_fields_are_a_bad_request(selector: str) -> None:
     with pytest.raises(port.Invalid) as refused:
-        field_predicate(port.POD, selector)
+        field_predicate(kind_of(port.POD), selector)
     assert refused.value.status == 400

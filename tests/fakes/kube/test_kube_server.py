@@ -99,7 +99,7 @@ async def test_plain_discovery_names_the_eviction_subresource(http: aiohttp.Clie
         ("GET", "/api/v1/unicorns", 404, "NotFound"),
         ("POST", "/api/v1/pods", 405, "MethodNotAllowed"),
         ("POST", "/api/v1/namespaces/default/pods/p", 405, "MethodNotAllowed"),
-        ("GET", "/api/v1/namespaces/default/pods/p/log", 501, "NotImplemented"),
+        ("GET", "/api/v1/namespaces/default/pods/p/log", 404, "NotFound"),
         ("POST", "/api/v1/namespaces/default/pods/p/exec", 501, "NotImplemented"),
         ("GET", "/api/v1/pods?limit=many", 400, "BadRequest"),
         ("GET", "/api/v1/pods?labelSelector=a%20b%20c", 400, "BadRequest"),
@@ -142,7 +142,9 @@ async def test_unknown_patch_types_and_dry_run_values(http: aiohttp.ClientSessio
 
 async def test_the_manager_is_the_user_agent(http: aiohttp.ClientSession) -> None:
     headers = {"User-Agent": "kubectl/v1.32 (linux)"}
-    _, made = await fetch(http, "POST", CONFIG_MAPS, json={"metadata": {"name": "a"}}, headers=headers)
+    _, made = await fetch(
+        http, "POST", CONFIG_MAPS, json={"metadata": {"name": "a"}, "data": {"k": "v"}}, headers=headers
+    )
     assert made["metadata"]["managedFields"][0]["manager"] == "kubectl"
 
 
@@ -150,7 +152,7 @@ async def test_pages_are_one_snapshot(http: aiohttp.ClientSession, served: Serve
     await make(served, *(f"c{i}" for i in range(5)))
     _, page = await fetch(http, "GET", f"{CONFIG_MAPS}?limit=2")
     version, names = page["metadata"]["resourceVersion"], [i["metadata"]["name"] for i in page["items"]]
-    assert page["metadata"]["remainingItemCount"] == 3
+    assert page["metadata"]["remainingItemCount"] == 4
     await served.kube.delete(port.CONFIG_MAP, "c4", "default")
     await make(served, "c9")
     while token := page["metadata"].get("continue"):
@@ -158,7 +160,7 @@ async def test_pages_are_one_snapshot(http: aiohttp.ClientSession, served: Serve
         _, page = await fetch(http, "GET", CONFIG_MAPS, params={"limit": "2", "continue": token})
         assert page["metadata"]["resourceVersion"] == version
         names += [i["metadata"]["name"] for i in page["items"]]
-    assert names == [f"c{i}" for i in range(5)]
+    assert names == [*(f"c{i}" for i in range(5)), "kube-root-ca.crt"]
     status, _ = await fetch(http, "GET", CONFIG_MAPS, params={"continue": last})
     assert status == 200, "the last page may be read again"
     for _ in range(100):
@@ -170,7 +172,7 @@ async def test_pages_are_one_snapshot(http: aiohttp.ClientSession, served: Serve
 async def test_a_watch_without_a_version_tells_the_present_first(http: aiohttp.ClientSession, served: Served) -> None:
     await make(served, "a", "b")
     async with http.get(f"{CONFIG_MAPS}?watch=true&timeoutSeconds=5") as answer:
-        assert shown(await lines(answer, 2)) == [("ADDED", "a"), ("ADDED", "b")]
+        assert shown(await lines(answer, 3)) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "kube-root-ca.crt")]
         await served.kube.delete(port.CONFIG_MAP, "a", "default")
         assert shown(await lines(answer, 1)) == [("DELETED", "a")]
 
@@ -198,7 +200,7 @@ async def test_watch_list(http: aiohttp.ClientSession, served: Served) -> None:
         "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=5"
     )
     async with http.get(f"{CONFIG_MAPS}?{query}") as answer:
-        added, end = await lines(answer, 2)
+        added, _, end = await lines(answer, 3)
     assert added["type"] == "ADDED"
     assert end["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
     status, body = await fetch(http, "GET", f"{CONFIG_MAPS}?watch=true&sendInitialEvents=true")
@@ -291,19 +293,20 @@ async def test_delete_collection(http: aiohttp.ClientSession, served: Served) ->
     for name, app in (("a", "x"), ("b", "y")):
         await served.kube.create(port.CONFIG_MAP, {"metadata": {"name": name, "labels": {"app": app}}}, "default")
     await fetch(http, "DELETE", f"{CONFIG_MAPS}?labelSelector=app=x")
-    assert [o["metadata"]["name"] for o in (await served.kube.list(port.CONFIG_MAP)).items] == ["b"]
+    left = (await served.kube.list(port.CONFIG_MAP, "default")).items
+    assert [o["metadata"]["name"] for o in left] == ["b", "kube-root-ca.crt"]
 
 
-async def test_server_side_apply_creates_then_merges(http: aiohttp.ClientSession) -> None:
+async def test_server_side_apply_creates_then_takes_back_what_is_left_out(http: aiohttp.ClientSession) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "1"}}
     how: Json = {"headers": {"Content-Type": "application/apply-patch+yaml"}, "params": {"fieldManager": "me"}}
     status, _ = await fetch(http, "PATCH", f"{CONFIG_MAPS}/a", data=json.dumps(body), **how)
     assert status == 201
     status, got = await fetch(http, "PATCH", f"{CONFIG_MAPS}/a", data=json.dumps(body | {"data": {"l": "2"}}), **how)
-    assert (status, got["data"]) == (200, {"k": "1", "l": "2"})
+    assert (status, got["data"]) == (200, {"l": "2"})
     assert [(e["manager"], e["operation"]) for e in got["metadata"]["managedFields"]] == [("me", "Apply")]
     status, _ = await fetch(http, "PATCH", f"{CONFIG_MAPS}/a", data=json.dumps(body), headers=how["headers"])
-    assert status == 400
+    assert status == 422
 
 
 async def test_access_reviews(http: aiohttp.ClientSession) -> None:

@@ -55,11 +55,6 @@ def changed(obj: Json, path: str, value: Any) -> Json:
         (port.POD, changed(POD, "spec.restartPolicy", "Sometimes"), "spec.restartPolicy"),
         (
             port.POD,
-            changed(POD, "spec.containers.0.resources", {"limits": {"nvidia.com/gpu": "one"}}),
-            "spec.containers[0].resources.limits[nvidia.com/gpu]",
-        ),
-        (
-            port.POD,
             changed(POD, "spec.containers.0.resources", {"requests": {"nvidia.com/gpu": "1"}}),
             "spec.containers[0].resources.limits",
         ),

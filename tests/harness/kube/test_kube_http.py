@@ -129,8 +129,8 @@ async def test_lists_follow_their_pages(kube: HttpKube, monkeypatch: pytest.Monk
     monkeypatch.setattr("harness.kube.http._PAGE", 2)
     for i in range(5):
         await kube.create(port.CONFIG_MAP, {"metadata": {"name": f"c{i}"}}, "default")
-    listed = await kube.list(port.CONFIG_MAP)
-    assert [o["metadata"]["name"] for o in listed.items] == [f"c{i}" for i in range(5)]
+    listed = await kube.list(port.CONFIG_MAP, "default")
+    assert [o["metadata"]["name"] for o in listed.items] == [*(f"c{i}" for i in range(5)), "kube-root-ca.crt"]
 
 
 async def test_a_watch(kube: HttpKube) -> None:
