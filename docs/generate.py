@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, get_args, get_origin
@@ -13,8 +14,9 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic_core import PydanticUndefined
 
 from harness.checks.judge import CHECKS, VALIDITY
-from harness.faults.port import TARGETS, Fault, fidelity_on
-from harness.faults.registry import FAULTS, UNDONE_BY
+from harness.faults.fault import Fault, fidelity_on, why_unsupported
+from harness.faults.fidelity import TARGETS, Fidelity
+from harness.faults.registry import FAULTS
 from harness.spec.actions import ACTIONS
 from harness.spec.checks import CHECK_SPECS, LATENCIES, QUANTILES, SloSpec
 from harness.spec.model import SpecModel
@@ -74,16 +76,28 @@ def faults_page() -> str:
     ]
     for name, fault in FAULTS.items():
         phase = "It opens the phase `fault`." if fault.disruptive else "It opens no phase `fault`: it is no disruption."
-        undone_by = _ticked(kind for kind, healer in UNDONE_BY.items() if healer is fault)
+        undone_by = _ticked(fault.undone_by)
         parts += [f"## {name}", _first_line(inspect.getmodule(fault)), _plain(fault)]
         parts += [f"{phase} Its undo in the journal is {undone_by}.", _arguments(ACTIONS[name])]
+        if fault.variants:
+            rows = [(v.name, v.what, _written(v.arguments)) for v in fault.variants]
+            parts.append(_table(("variant", "in the field", "arguments"), rows))
     parts.append("## Actions that are no fault")
-    parts += [f"`{name}`: {_plain(model)}" for name, model in ACTIONS.items() if not model.is_fault]
+    parts += [f"`{name}`: {_plain(model)}" for name, model in ACTIONS.items() if name not in FAULTS]
     return _page(parts)
 
 
 def _fidelity(fault: type[Fault]) -> list[str]:
-    return [fidelity_on(fault, target).value for target in TARGETS]
+    return [_fidelity_in(fault, target) for target in TARGETS]
+
+
+def _fidelity_in(fault: type[Fault], target: str) -> str:
+    fidelity = fidelity_on(fault, target)
+    return f"unsupported: {why_unsupported(fault, target)}" if fidelity is Fidelity.UNSUPPORTED else fidelity.value
+
+
+def _written(arguments: Mapping[str, Any]) -> str:
+    return ", ".join(f"`{key}: {json.dumps(value)}`" for key, value in arguments.items())
 
 
 PAGES = {"checks.md": checks_page, "faults.md": faults_page}

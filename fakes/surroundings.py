@@ -16,6 +16,9 @@ from fakes.clock import WallClock
 from fakes.cloud.cloud import Cloud, Instance
 from fakes.cloud.node_controller import CloudNodeController
 from fakes.config import WorldConfig
+from fakes.control.control import Control
+from fakes.control.door import DoorKube, Doors
+from fakes.control.wiring import wire_cloud, wire_doors
 from fakes.controllers.informer import Informer
 from fakes.controllers.karpenter.lifecycle import NodeClaimLifecycle
 from fakes.controllers.karpenter.provisioner import Provisioner
@@ -43,7 +46,7 @@ MakeKube = Callable[[str], Kube]
 
 
 class Surroundings:
-    """``kube`` is the control plane's way in. Needs a running event loop.
+    """``kube`` is the control plane's way in; each client here goes through a door of its own. Needs a running event loop.
 
     With a ``switchboard`` model servers and scrapes need no sockets, and nothing here does.
     """
@@ -58,8 +61,9 @@ class Surroundings:
     ) -> None:
         self.config = config
         self.wall = wall
-        self.kube = kube
         self.timing = Timing(config.time_scale, PRESETS[config.preset])
+        self._past_doors = kube
+        self._doors = Doors(config.seed, self.timing)
         self._ledger = ledger
         self._door: MakeDoor = switchboard.door if switchboard else HttpDoor
         self._bugs = config.planted_bugs
@@ -69,14 +73,17 @@ class Surroundings:
         self.logs = PodLogs(wall)
         self._tasks = asyncio.TaskGroup()
         self._runtime = ImageRuntime(self.timing, {"vllm": self._model_server})
-        self._pod_informer = Informer(kube("kubelet"), POD)
+        self._pod_informer = Informer(self.kube("kubelet"), POD)
         self._pods = AssignedPods(self._pod_informer)
         self.cloud = Cloud(config.pools, self.timing, self.rng("cloud"), boot=self._boot, lost=self._lost)
+        self.control = Control(self.cloud)
+        wire_cloud(self.control, self.cloud)
+        wire_doors(self.control, self._doors)
         source = LocalSource(switchboard) if switchboard else None
-        self.scraper = Scraper(kube("prometheus"), self.timing, config.gateway_namespace, "", source)
+        self.scraper = Scraper(self.kube("prometheus"), self.timing, config.gateway_namespace, "", source)
         self.metrics = CustomMetrics(self.scraper, wall)
         self.gateway = Gateway(
-            kube("gateway"), config.gateway_namespace, config.gateway_service, self.rng("gateway"), self._bugs
+            self.kube("gateway"), config.gateway_namespace, config.gateway_service, self.rng("gateway"), self._bugs
         )
 
     async def run(self) -> None:
@@ -88,6 +95,10 @@ class Surroundings:
                 self.cloud.start()
         finally:
             self.cloud.stop()
+
+    def kube(self, client: str, part: str = "") -> Kube:
+        """The control plane through the client's own door. ``part`` is a controller of the process, or a node."""
+        return DoorKube(self._past_doors(client), self._doors.of(f"{client}/{part}" if part else client))
 
     def rng(self, stream: str) -> Random:
         return Random(f"{self.config.seed}:{stream}")
@@ -107,7 +118,7 @@ class Surroundings:
     def _boot(self, instance: Instance) -> None:
         kubelet = Kubelet(
             instance.machine,
-            self.kube("kubelet"),
+            self.kube("kubelet", instance.node),
             self._pods,
             timing=self.timing,
             wall=self.wall,

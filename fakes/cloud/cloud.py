@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
+from fakes.cloud.trouble import CloudError as CloudError
+from fakes.cloud.trouble import HalfGroup, Trouble
+from fakes.cloud.trouble import OutOfStock as OutOfStock
 from fakes.config import PoolConfig
 from fakes.nodes.labels import instance_id
 from fakes.nodes.machine import Machine
@@ -23,14 +26,6 @@ class InstanceState(StrEnum):
     RUNNING = "running"
     INTERRUPTING = "interrupting"
     TERMINATED = "terminated"
-
-
-class CloudError(Exception):
-    """A call that the cloud refuses."""
-
-
-class OutOfStock(CloudError):
-    """The pool has no instance to give (a cloud's InsufficientInstanceCapacity)."""
 
 
 class UnknownInstance(CloudError):
@@ -87,6 +82,10 @@ class Cloud:
         self._stock = {pool.name: pool.stock for pool in pools}
         self._numbers = {pool.name: 0 for pool in pools}
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self.on_rebalance: list[Listener] = []
+        self.trouble = Trouble()
+        self._half_groups: dict[str, list[Instance]] = {}
+        self._releases: dict[str, asyncio.TimerHandle] = {}
 
     def start(self) -> None:
         """Boots the instances that exist at the start."""
@@ -96,7 +95,7 @@ class Cloud:
 
     def stop(self) -> None:
         """The world ends: no launch completes any more and no deadline strikes."""
-        for timer in self._timers.values():
+        for timer in (*self._timers.values(), *self._releases.values()):
             timer.cancel()
         self._timers.clear()
 
@@ -107,14 +106,22 @@ class Cloud:
 
     def stock(self, pool: str) -> int:
         """How many more instances the pool can give."""
-        return self._stock[pool]
+        return self.trouble.left(pool, self._stock[pool])
 
     def launch(self, pool: str, node: str | None = None) -> Instance:
-        """Accepts the order at once; the machine powers on a launch delay later. Raises ``OutOfStock``."""
-        if self._stock[pool] <= 0:
+        """Accepts the order at once; the machine powers on a launch delay later. Raises ``CloudError``: ``OutOfStock``
+        where the order may be filled elsewhere."""
+        self.trouble.check_launch(self.pools[pool], self._existing(pool))
+        if self.stock(pool) <= 0:
             raise OutOfStock(f"pool {pool} has no {self.pools[pool].instance_type} left")
+        group = self.trouble.half_group.get(pool)
+        if group is not None:
+            self._count_in_group(group, pool)
         instance = self._new(self.pools[pool], node or self.next_name(pool), provisioned=True)
+        if group is not None:
+            self._half_groups[pool].append(instance)
         delay_s = self._timing.draw_s(self._timing.durations.launch, self._rng)
+        delay_s *= self.trouble.boot_factor.get(pool, 1.0)
         self._timers[instance.id] = _loop().call_later(delay_s, self._power_on, instance)
         return instance
 
@@ -138,6 +145,19 @@ class Cloud:
         for listener in self.on_notice:
             listener(instance)
         return instance
+
+    def recommend_rebalance(self, id: str) -> None:
+        """A warning that the instance is at risk, without a date: Karpenter does nothing about it by default."""
+        instance = self.get(id)
+        for listener in self.on_rebalance:
+            listener(instance)
+
+    def power_off(self, id: str) -> None:
+        """The cloud takes the instance away now, whatever it said before."""
+        instance = self.get(id)
+        if instance.state is not InstanceState.TERMINATED:
+            instance.reclaimed = True
+            self._power_off(instance)
 
     def cancel_interruption(self, id: str) -> None:
         """Idempotent. What others have begun because of the notice goes on: nobody sends a notice of cancellation."""
@@ -165,7 +185,8 @@ class Cloud:
 
     def _new(self, pool: PoolConfig, node: str, *, provisioned: bool) -> Instance:
         self._stock[pool.name] -= 1
-        machine = Machine(node, pool, len(self.instances) + 1, provisioned)
+        delivered = self.trouble.delivered(pool) if provisioned else pool
+        machine = Machine(node, delivered, len(self.instances) + 1, provisioned)
         instance = Instance(machine, InstanceState.PENDING, _loop().time())
         self.instances[instance.id] = instance
         return instance
@@ -173,10 +194,14 @@ class Cloud:
     def _power_on(self, instance: Instance) -> None:
         self._timers.pop(instance.id, None)
         instance.state = InstanceState.RUNNING
+        if instance.pool.name in self.trouble.never_registers:
+            return  # it runs, it costs, and its kubelet never finds the API server
         instance.booted_s = _loop().time()
         self._boot(instance)
 
     def _power_off(self, instance: Instance) -> None:
+        if instance.state is InstanceState.TERMINATED:
+            return  # a group's release after its instance was gone already
         if timer := self._timers.pop(instance.id, None):
             timer.cancel()
         instance.state = InstanceState.TERMINATED
@@ -187,6 +212,20 @@ class Cloud:
             self._lost(instance)
         for listener in self.on_gone:
             listener(instance)
+
+    def _existing(self, pool: str) -> int:
+        return sum(i.pool.name == pool and i.state is not InstanceState.TERMINATED for i in self.instances.values())
+
+    def _count_in_group(self, group: HalfGroup, pool: str) -> None:
+        """Raises ``OutOfStock`` for the orders of a group that the cloud does not fill; the first of them dooms it."""
+        members = self._half_groups.setdefault(pool, [])
+        if len(members) < group.deliver:
+            return
+        release_s = self._timing.clock_s(group.release_after_s)
+        for member in members:
+            if member.state is not InstanceState.TERMINATED and member.id not in self._releases:
+                self._releases[member.id] = _loop().call_later(release_s, self._power_off, member)
+        raise OutOfStock(f"{group.deliver} of {group.of} instances of pool {pool} could be had; the group is released")
 
 
 def _loop() -> asyncio.AbstractEventLoop:

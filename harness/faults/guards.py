@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from harness.errors import GuardRefused
+from harness.faults.fault import fidelity_on, why_unsupported
+from harness.faults.fidelity import EMBEDDED, VIRTUAL, Fidelity
 from harness.faults.pick import FleetNode
-from harness.faults.port import EMBEDDED, VIRTUAL, Fidelity, fidelity_on
 from harness.faults.registry import FAULTS
 
 OPT_IN_LABEL = "gpu-harness.dev/faults"
@@ -29,11 +30,12 @@ class Planned(Protocol):
 def check_guards(actions: Sequence[Planned], target: str) -> dict[str, Fidelity]:
     """Fidelity by fault id, for the report. GuardRefused names every fault the target cannot have."""
     found = {action.fault_id: fidelity_on(FAULTS[action.name], target) for action in actions if action.name in FAULTS}
-    refused = [fault_id for fault_id, fidelity in found.items() if fidelity is Fidelity.UNSUPPORTED]
+    refused = [action for action in actions if found.get(action.fault_id) is Fidelity.UNSUPPORTED]
     if refused:
-        able = sorted({t for action in actions if action.fault_id in refused for t in FAULTS[action.name].fidelity})
+        able = sorted({t for action in refused for t in FAULTS[action.name].fidelity})
+        said = ", ".join(f"{a.fault_id} (unsupported: {why_unsupported(FAULTS[a.name], target)})" for a in refused)
         raise GuardRefused(
-            f"target {target} does not support {', '.join(refused)}",
+            f"target {target} does not support {said}",
             hint=f"run it on {', '.join(able)}, or take the action out" if able else "take the action out",
         )
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 
 from harness.clock import START_NS_ENV, RunClock, monotonic_ns
 from harness.errors import HarnessError
-from harness.faults.cloud_control import HttpCloudControl
+from harness.faults.fault import Strike, fidelity_on
+from harness.faults.life import watch_healing
 from harness.faults.log import FaultLog
-from harness.faults.port import Clock, Ground, Patience, fidelity_on
-from harness.faults.registry import FAULTS, UNDONE_BY
-from harness.faults.undo import ResumeProcess, UndoEntry, UndoJournal
+from harness.faults.port import Clock, Ground, Objects, Patience
+from harness.faults.registry import FAULTS
+from harness.faults.undo import About, ResumeProcess, UndoEntry, UndoJournal
+from harness.faults.undoing import by_hand, undo_change
+from harness.faults.world_control import HttpWorldControl
 from harness.history.tables import FaultStage
 from harness.kube.http import HttpKube
 from harness.kube.port import ApiError
@@ -25,13 +28,16 @@ if TYPE_CHECKING:
     from harness.targets.base import Connection
 
 HEAL_WITHIN_S = 20.0
+WATCH_LEAVES_S = 5.0
+"""Clock seconds of all the healing that are not spent on looking whether it worked."""
 ONE_WITHIN_S = 8.0
 """Clock seconds for one undo, so that a server that hangs does not use up the time of the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealReport:
-    """The whole journal's state after healing, so a second heal reports the same. ``left`` is what still stands."""
+    """The whole journal's state after healing, so a second heal reports the same. ``left`` is what still stands, with
+    the command by which a person undoes it."""
 
     planned: int
     undone: tuple[str, ...] = ()
@@ -45,7 +51,13 @@ class HealReport:
 
 @asynccontextmanager
 async def open_ground(
-    run_dir: Path, connection: Connection, clock: Clock, patience: Patience | None = None
+    run_dir: Path,
+    connection: Connection,
+    clock: Clock,
+    patience: Patience | None = None,
+    *,
+    selector: str = "",
+    manifest: Callable[[str], Objects] = lambda name: (),
 ) -> AsyncIterator[Ground]:
     """The ground of a run over HTTP, closed again on the way out."""
     async with AsyncExitStack() as stack:
@@ -53,7 +65,7 @@ async def open_ground(
         kube = HttpKube(connection.kubeconfig)
         stack.push_async_callback(kube.close)
         url = connection.control_url
-        cloud = await stack.enter_async_context(HttpCloudControl(url)) if url else None
+        world = await stack.enter_async_context(HttpWorldControl(url)) if url else None
         yield Ground(
             target=connection.target,
             namespace=connection.namespace,
@@ -61,7 +73,9 @@ async def open_ground(
             clock=clock,
             undo=UndoJournal(run_dir, clock),
             run_dir=run_dir,
-            cloud=cloud,
+            selector=selector,
+            world=world,
+            manifest=manifest,
             patience=patience or Patience(),
         )
 
@@ -80,20 +94,21 @@ async def heal_all(
     log = FaultLog(run_dir, clock) if in_run else None
     try:
         async with asyncio.timeout(within_s), open_ground(run_dir, connection, clock) as ground:
-            return await heal_pending(ground, log)
+            return await heal_pending(ground, log, watch_s=max(0.0, within_s - WATCH_LEAVES_S))
     except TimeoutError:
         return _report(journal, (f"healing was not over after {within_s:g} s",))
     except (HarnessError, OSError) as error:
         return _report(journal, (f"{type(error).__name__}: {error}",))
 
 
-async def heal_pending(ground: Ground, log: FaultLog | None) -> HealReport:
+async def heal_pending(ground: Ground, log: FaultLog | None, watch_s: float | None = None) -> HealReport:
     """Last change first, but what needs no server before all others. An undo that fails does not keep the rest from
-    being tried."""
+    being tried. Then looks for at most ``watch_s`` clock seconds whether the effects are gone."""
     errors: list[str] = []
     by_fault: dict[str, list[UndoEntry]] = {}
     for entry in sorted(ground.undo.replay().pending, key=lambda e: (not isinstance(e.undo, ResumeProcess), -e.seq)):
         by_fault.setdefault(entry.fault_id, []).append(entry)
+    healed: dict[str, About] = {}
     for fault_id, entries in by_fault.items():
         _write(ground, log, fault_id, FaultStage.HEALING, ", ".join(e.undo.kind for e in entries if e.undo))
         said = [await _heal_one(ground, entry) for entry in entries]
@@ -101,7 +116,27 @@ async def heal_pending(ground: Ground, log: FaultLog | None) -> HealReport:
         errors += [f"{fault_id}: {detail}" for detail in failed]
         stage = FaultStage.FAILED if failed else FaultStage.HEALED
         _write(ground, log, fault_id, stage, "; ".join(detail for _, detail in said))
+        if not failed and entries[0].about is not None:
+            healed[fault_id] = entries[0].about
+    for fault_id, (watched, detail) in zip(healed, await _watch(ground, healed, watch_s), strict=True):
+        if watched is not None:
+            _write(ground, log, fault_id, watched, detail)
+        if watched is FaultStage.HEAL_NOT_OBSERVED:
+            errors.append(f"{fault_id}: {detail}")
     return _report(ground.undo, tuple(errors))
+
+
+async def _watch(
+    ground: Ground, healed: Mapping[str, About], watch_s: float | None
+) -> list[tuple[FaultStage | None, str]]:
+    async def watch(fault_id: str, about: About) -> tuple[FaultStage | None, str]:
+        kind = FAULTS.get(about.fault)
+        if kind is None:
+            return None, ""
+        fault = kind.model_validate(about.arguments)
+        return await watch_healing(Strike(fault, ground, fault_id, about.targets), watch_s)
+
+    return await asyncio.gather(*(watch(fault_id, about) for fault_id, about in healed.items()))
 
 
 async def _heal_one(ground: Ground, entry: UndoEntry) -> tuple[bool, str]:
@@ -110,7 +145,7 @@ async def _heal_one(ground: Ground, entry: UndoEntry) -> tuple[bool, str]:
         return False, f"its undo cannot be read: {entry.detail}"
     try:
         async with asyncio.timeout(ONE_WITHIN_S):
-            detail = await UNDONE_BY[entry.undo.kind].heal(ground, entry.undo)
+            detail = await undo_change(ground, entry.undo)
     except (HarnessError, ApiError, OSError) as error:
         detail = f"{entry.undo.kind}: {type(error).__name__}: {error}"
         ground.undo.failed(entry.seq, detail)
@@ -139,6 +174,6 @@ def _report(journal: UndoJournal, errors: tuple[str, ...]) -> HealReport:
     return HealReport(
         planned=len(replay.entries),
         undone=tuple(f"{e} {e.detail}".strip() for e in replay.entries if e.done),
-        left=tuple(f"{e} {e.detail}".strip() for e in replay.pending),
+        left=tuple(f"{e} {e.detail}".strip() + f"; by hand: {by_hand(e.undo)}" for e in replay.pending),
         errors=errors + replay.damaged,
     )

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from harness.faults.port import Clock
 from harness.history.jsonl import append_line
+from harness.kube.port import Json
 
 UNDO_FILE = "undo.jsonl"
 
@@ -66,7 +67,42 @@ class ResumeLoad:
     kind: ClassVar[str] = "resume_load"
 
 
-Undo = CancelInterruption | DeleteObjects | ResumeProcess | ResumeLoad
+@dataclass(frozen=True, slots=True)
+class ResetKnob:
+    """Turns a switch of the emulated world back to where it stood; None is its default."""
+
+    kind: ClassVar[str] = "reset_knob"
+    knob: str
+    target: str
+    earlier: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreFields:
+    """Gives fields of an object their earlier values back, both as merge patches. A field that no longer has the value
+    we gave it belongs to somebody else by now."""
+
+    kind: ClassVar[str] = "restore_fields"
+    object: ObjectRef
+    ours: Json
+    earlier: Json
+
+
+@dataclass(frozen=True, slots=True)
+class NothingLeft:
+    """The change leaves nothing that could be undone, for the reason that it gives: what was killed is the system's to
+    replace."""
+
+    kind: ClassVar[str] = "nothing_left"
+    reason: str
+
+
+Undo = CancelInterruption | DeleteObjects | ResumeProcess | ResumeLoad | ResetKnob | RestoreFields | NothingLeft
+
+UNDO_KINDS: dict[str, type[Undo]] = {
+    undo.kind: undo
+    for undo in (CancelInterruption, DeleteObjects, ResumeProcess, ResumeLoad, ResetKnob, RestoreFields, NothingLeft)
+}
 
 
 def undo_to_json(undo: Undo) -> dict[str, Any]:
@@ -76,19 +112,26 @@ def undo_to_json(undo: Undo) -> dict[str, Any]:
 def undo_from_json(raw: Mapping[str, Any]) -> Undo:
     """Raises ``ValueError`` for a kind or shape that this version does not know."""
     values = {key: value for key, value in raw.items() if key != "kind"}
+    known = UNDO_KINDS.get(str(raw.get("kind")))
+    if known is None:
+        raise ValueError(f"unknown kind of undo {raw.get('kind')!r}")
     try:
-        match raw.get("kind"):
-            case CancelInterruption.kind:
-                return CancelInterruption(**values)
-            case DeleteObjects.kind:
-                return DeleteObjects(values["run_label"], tuple(ObjectRef(**ref) for ref in values["objects"]))
-            case ResumeProcess.kind:
-                return ResumeProcess(**values)
-            case ResumeLoad.kind:
-                return ResumeLoad(**values)
+        if "objects" in values:
+            values["objects"] = tuple(ObjectRef(**ref) for ref in values["objects"])
+        if "object" in values:
+            values["object"] = ObjectRef(**values["object"])
+        return known(**values)
     except (TypeError, KeyError) as error:
         raise ValueError(f"undo of kind {raw.get('kind')!r}: {error}") from error
-    raise ValueError(f"unknown kind of undo {raw.get('kind')!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The fault behind a change, so that whoever undoes it later can look whether its effect is gone."""
+
+    fault: str
+    arguments: Mapping[str, Any]
+    targets: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +144,7 @@ class UndoEntry:
     undo: Undo | None
     done: bool = False
     detail: str = ""
+    about: About | None = None
 
     def __str__(self) -> str:
         return f"{self.fault_id}: {'unreadable' if self.undo is None else self.undo.kind} (seq {self.seq})"
@@ -144,13 +188,18 @@ def _apply(raw: Mapping[str, Any], entries: dict[int, UndoEntry]) -> None:
                 detail = ""
             except ValueError as error:
                 undo, detail = None, str(error)
-            entries[seq] = UndoEntry(seq, int(raw["t_ns"]), str(raw["fault_id"]), undo, False, detail)
+            about = _about(raw.get("about"))
+            entries[seq] = UndoEntry(seq, int(raw["t_ns"]), str(raw["fault_id"]), undo, False, detail, about)
         case "undone" | "failed":
             entry = entries[seq]
             done = entry.done or raw["op"] == "undone"
-            entries[seq] = UndoEntry(seq, entry.t_ns, entry.fault_id, entry.undo, done, str(raw.get("detail", "")))
+            entries[seq] = replace(entry, done=done, detail=str(raw.get("detail", "")))
         case op:
             raise ValueError(f"unknown op {op!r}")
+
+
+def _about(raw: Mapping[str, Any] | None) -> About | None:
+    return None if raw is None else About(str(raw["fault"]), raw["arguments"], tuple(raw["targets"]))
 
 
 class UndoJournal:
@@ -160,7 +209,7 @@ class UndoJournal:
         self.path = run_dir / UNDO_FILE
         self._clock = clock
 
-    def before(self, fault_id: str, undo: Undo) -> int:
+    def before(self, fault_id: str, undo: Undo, about: About | None = None) -> int:
         """Call before the change it undoes. When this returns, the line is on disk."""
         self._drop_torn_tail()
         seq = max((entry.seq for entry in self.replay().entries), default=0) + 1
@@ -173,6 +222,7 @@ class UndoJournal:
                 "fault_id": fault_id,
                 "op": "planned",
                 "undo": undo_to_json(undo),
+                **({} if about is None else {"about": asdict(about)}),
             },
             sync=True,
         )

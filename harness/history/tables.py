@@ -145,6 +145,8 @@ class FaultStage(enum.StrEnum):
     ENDED = "ended"  # its own course is over: the instance is gone, the pause resumed
     HEALING = "healing"
     HEALED = "healed"
+    HEAL_OBSERVED = "heal_observed"  # its effect is gone, seen as it was seen to come
+    HEAL_NOT_OBSERVED = "heal_not_observed"  # undone, but the effect still showed
     FAILED = "failed"  # a step raised; ``detail`` has the error
 
 

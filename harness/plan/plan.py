@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from harness.errors import BadInput
-from harness.faults.pick import FleetNode, pick_nodes
+from harness.faults.fault import Target
+from harness.faults.scene import Scene
 from harness.plan.chance import target_random
 from harness.plan.make import LONGEST_CLOCK_S, TraceUse, schedule_of_profile, schedule_of_trace
 from harness.plan.mixed import mix_stats
 from harness.plan.schedule import SCHEDULE_FILE, Schedule, Stats
 from harness.plan.trace import TraceCut
-from harness.spec.actions import ApplyObjects, SpotInterruption
 from harness.spec.experiment import Experiment, PlannedAction
 from harness.spec.loadprofile import LoadProfile
 from harness.spec.manifest import load_manifest, object_ref
@@ -31,8 +30,8 @@ class PlannedFault:
     arguments: dict[str, Any]
     targets: tuple[str, ...]
     blast_radius: dict[str, int]
-    starts_s: float | None
-    ends_s: float | None
+    starts_s: float
+    ends_s: float
     disruptive: bool
 
 
@@ -87,7 +86,7 @@ def plan_experiment(
     experiment: Experiment,
     profile: LoadProfile,
     seed: int,
-    fleet: Sequence[FleetNode],
+    scene: Scene,
     trace: TraceCut | None = None,
 ) -> Plan:
     """Pure but for reading the trace and the manifests; refuses what does not fit together."""
@@ -98,7 +97,7 @@ def plan_experiment(
     if trace is not None:
         check_together(experiment, profile, duration_s=load.duration_s)
     return _plan(experiment.title, profile, seed, time_scale, load).with_faults(
-        _plan_faults(experiment, seed, fleet), experiment.has_hypothesis
+        _plan_faults(experiment, seed, scene), experiment.has_hypothesis
     )
 
 
@@ -162,50 +161,47 @@ def _check_peak(profile: LoadProfile, stats: Stats, seed: int) -> None:
         )
 
 
-def _plan_faults(experiment: Experiment, seed: int, fleet: Sequence[FleetNode]) -> tuple[PlannedFault, ...]:
+def _plan_faults(experiment: Experiment, seed: int, scene: Scene) -> tuple[PlannedFault, ...]:
     """A node that one fault has taken is not offered to the next."""
     faults: list[PlannedFault] = []
     taken: set[str] = set()
+    brought = {
+        name: tuple(object_ref(obj) for obj in load_manifest(file))
+        for name, file in experiment.action_manifests.items()
+    }
+    scene = replace(scene, objects=brought)
     for action in experiment.actions:
-        targets, radius = _targets(experiment, action, seed, fleet, frozenset(taken))
-        if isinstance(action.arguments, SpotInterruption):
+        left = replace(scene, nodes=[node for node in scene.nodes if node.name not in taken])
+        targets = _targets(experiment, action, seed, left, frozenset(taken))
+        if action.fault.takes_nodes:
             taken.update(targets)
         faults.append(
             PlannedFault(
                 fault_id=action.fault_id,
                 action=action.name,
                 title=action.title,
-                arguments=action.arguments.model_dump(mode="json"),
+                arguments=action.fault.model_dump(mode="json", exclude_unset=True),
                 targets=targets,
-                blast_radius=radius,
-                starts_s=action.arguments.starts_s,
-                ends_s=action.arguments.ends_s,
-                disruptive=action.arguments.disruptive,
+                blast_radius=action.fault.radius(scene, targets),
+                starts_s=action.fault.starts_s,
+                ends_s=action.fault.ends_s,
+                disruptive=action.fault.disruptive,
             )
         )
     return tuple(faults)
 
 
 def _targets(
-    experiment: Experiment, action: PlannedAction, seed: int, fleet: Sequence[FleetNode], taken: frozenset[str]
-) -> tuple[tuple[str, ...], dict[str, int]]:
-    arguments = action.arguments
-    if isinstance(arguments, SpotInterruption):
-        rng = target_random(seed, action.fault_id)
-        try:
-            names = pick_nodes(
-                [n for n in fleet if n.name not in taken], arguments.nodes.selector, arguments.nodes.count, rng
-            )
-        except BadInput as error:
-            at = (*action.at, "provider", "arguments", "nodes")
-            earlier = f"; {', '.join(sorted(taken))} already go to earlier faults" if taken else ""
-            raise experiment.document.mistake(at, error.message + earlier, error.hint) from None
-        gpus = {node.name: node.gpus for node in fleet}
-        return names, {"nodes": len(names), "gpus": sum(gpus[name] for name in names)}
-    if isinstance(arguments, ApplyObjects):
-        objects = load_manifest(experiment.action_manifests[arguments.manifest])
-        return tuple(object_ref(obj) for obj in objects), {"objects": len(objects)}
-    return ("load",), {}
+    experiment: Experiment, action: PlannedAction, seed: int, scene: Scene, taken: frozenset[str]
+) -> tuple[str, ...]:
+    try:
+        return action.fault.pick(scene, target_random(seed, action.fault_id))
+    except BadInput as error:
+        at = (*action.at, "provider", "arguments")
+        if action.fault.kind is Target.NODES:
+            at = (*at, "nodes")
+        earlier = f"; {', '.join(sorted(taken))} already go to earlier faults" if taken else ""
+        raise experiment.document.mistake(at, error.message + earlier, error.hint) from None
 
 
 def _fault(fault: PlannedFault) -> dict[str, Any]:

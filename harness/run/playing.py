@@ -9,14 +9,18 @@ from dataclasses import dataclass
 from random import Random
 
 from harness.errors import BadInput, HarnessError, TargetError
+from harness.faults.catalogue.apply_objects import ApplyObjects
+from harness.faults.fault import Fault, Target, fidelity_on, why_unsupported
+from harness.faults.fidelity import Fidelity
 from harness.faults.fleet import read_fleet
 from harness.faults.guards import check_targets
 from harness.faults.life import FaultResult, run_fault
 from harness.faults.log import FaultLog
-from harness.faults.pick import FleetNode, matching_nodes
-from harness.faults.port import Fault, Fidelity, Ground, fidelity_on
+from harness.faults.objects import ref_of
+from harness.faults.port import Ground
+from harness.faults.scene import FleetPod, Scene
 from harness.history.tables import FaultStage
-from harness.kube.port import ApiError
+from harness.kube.port import POD, ApiError
 
 logger = logging.getLogger("chaostoolkit")
 
@@ -28,14 +32,12 @@ HTTP_SLACK_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """``selector`` and ``count`` are given where targets are nodes; ``planned`` are the plan's targets."""
+    """``planned`` are the plan's targets."""
 
     fault: Fault
     fault_id: str
     seed: int
     planned: Sequence[str] = ()
-    selector: str | None = None
-    count: int = 0
 
 
 class _NoTargets(Exception):
@@ -69,30 +71,54 @@ async def play(what: Play, ground: Ground, log: FaultLog, late_s: float) -> Faul
 
 async def _targets(play: Play, ground: Ground) -> tuple[str, ...]:
     """The planned targets while they are still there and match; otherwise a fresh pick with the plan's seed."""
+    fault = play.fault
     try:
-        if fidelity_on(type(play.fault), ground.target) is Fidelity.UNSUPPORTED:
-            raise BadInput(f"target {ground.target} does not support {play.fault.name}")
-        fleet = await read_fleet(ground.kube) if play.selector is not None else ()
-        targets = _planned(play, fleet)
-        if targets is None:
-            targets = play.fault.pick(fleet, Random(f"{play.seed}:{play.fault_id}"))
-        if play.selector is not None:
-            check_targets(play.fault_id, targets, play.count, fleet, ground.target)
+        if fidelity_on(type(fault), ground.target) is Fidelity.UNSUPPORTED:
+            why = why_unsupported(type(fault), ground.target)
+            raise BadInput(f"target {ground.target} does not support {fault.name}: {why}")
+        scene = await read_scene(fault, ground)
+        targets = tuple(play.planned)
+        if not fault.fits(scene, targets):
+            if targets:
+                logger.warning("gpu-harness: %s: planned %s do not fit any more; picking anew", play.fault_id, targets)
+            targets = fault.pick(scene, Random(f"{play.seed}:{play.fault_id}"))
+        if fault.kind is Target.NODES:
+            check_targets(play.fault_id, targets, fault.most_targets(), scene.nodes, ground.target)
+        elif not targets or len(targets) > fault.most_targets() or len(set(targets)) != len(targets):
+            raise BadInput(f"{play.fault_id}: picked {', '.join(targets) or 'nothing'}, at most {fault.most_targets()}")
         return targets
     except (HarnessError, ApiError, OSError) as error:
         raise _NoTargets(error) from error
 
 
-def _planned(play: Play, fleet: Sequence[FleetNode]) -> tuple[str, ...] | None:
-    planned = tuple(play.planned)
-    if not planned or play.selector is None:
-        return None
-    gone = set(planned) - set(matching_nodes(fleet, play.selector))
-    if gone or len(planned) != play.count:
-        left = sorted(gone)
-        logger.warning("gpu-harness: %s: planned %s, of which %s left; picking anew", play.fault_id, planned, left)
-        return None
-    return planned
+async def read_scene(fault: Fault, ground: Ground) -> Scene:
+    """As much of the running cluster as the fault picks its targets from."""
+    if isinstance(fault, ApplyObjects):
+        refs = (ref_of(resource, obj) for resource, obj in ground.manifest(fault.manifest))
+        return Scene(objects={fault.manifest: tuple(map(str, refs))})
+    match fault.kind:
+        case Target.NODES:
+            return Scene(nodes=await read_fleet(ground.kube))
+        case Target.PODS:
+            return Scene(pods=await read_pods(ground))
+        case Target.POOLS:
+            return Scene(pools=await ground.world.pools() if ground.world is not None else ())
+        case Target.OBJECTS | Target.PARTS:
+            return Scene()
+
+
+async def read_pods(ground: Ground) -> tuple[FleetPod, ...]:
+    """Pods of the run's namespace that stay, by name."""
+    pods = (await ground.kube.list(POD, ground.namespace)).items
+    return tuple(
+        FleetPod(
+            f"{ground.namespace}/{pod['metadata']['name']}",
+            {**(pod["metadata"].get("labels") or {})},
+            str(pod["spec"].get("nodeName", "")),
+        )
+        for pod in sorted(pods, key=lambda p: str(p["metadata"]["name"]))
+        if not pod["metadata"].get("deletionTimestamp") and pod.get("status", {}).get("phase") == "Running"
+    )
 
 
 def _failed(log: FaultLog, play: Play, detail: str) -> None:

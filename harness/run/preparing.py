@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import BadInput, Where
+from harness.faults.fidelity import VIRTUAL
 from harness.faults.guards import check_guards
-from harness.faults.port import VIRTUAL
+from harness.faults.scene import Scene
 from harness.plan.plan import Plan, plan_experiment, plan_profile
 from harness.plan.trace import TraceCut
 from harness.spec.document import read_document
@@ -67,8 +68,9 @@ def prepare(
         target = VIRTUAL
     check_guards(experiment.actions, target)
     read_manifests([*experiment.manifest_files, *experiment.action_manifests.values()])
-    fleet = planned_fleet(world_config(experiment, seed))
-    return Prepared(experiment, profile, plan_experiment(experiment, profile, seed, fleet, cut), target)
+    world = world_config(experiment, seed)
+    scene = Scene(nodes=planned_fleet(world), pools=tuple(pool.name for pool in world.pools))
+    return Prepared(experiment, profile, plan_experiment(experiment, profile, seed, scene, cut), target)
 
 
 def _rescaled(experiment: Experiment, profile: LoadProfile, time_scale: float) -> tuple[Experiment, LoadProfile]:

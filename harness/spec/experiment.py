@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.spec.actions import ACTIONS, ACTIONS_MODULE, ActionArguments, ApplyObjects
+from harness.faults.catalogue.apply_objects import ApplyObjects
+from harness.faults.fault import Fault
+from harness.spec.actions import ACTIONS, ACTIONS_MODULE
 from harness.spec.chaos import Activity, Control, HypothesisProbe, PythonProvider, Reference, TopLevel
 from harness.spec.document import Document, KeyPath, did_you_mean, find_file, nearest, read_document
 from harness.spec.manifest import load_manifest
@@ -28,7 +30,7 @@ class PlannedAction:
 
     fault_id: str
     name: str
-    arguments: ActionArguments
+    fault: Fault
     title: str
     at: KeyPath
 
@@ -72,11 +74,11 @@ def load_experiment(path: Path, environ: Mapping[str, str] | None = None) -> Exp
         _referred(document, (*settings.at, "manifests", i), written) for i, written in enumerate(settings.manifests)
     )
     action_manifests = {
-        action.arguments.manifest: _referred(
-            document, (*action.at, "provider", "arguments", "manifest"), action.arguments.manifest
+        action.fault.manifest: _referred(
+            document, (*action.at, "provider", "arguments", "manifest"), action.fault.manifest
         )
         for action in actions
-        if isinstance(action.arguments, ApplyObjects)
+        if isinstance(action.fault, ApplyObjects)
     }
     for manifest in (*manifests, *action_manifests.values()):
         load_manifest(manifest)
@@ -151,23 +153,23 @@ def _read_activities(document: Document, variables: Variables, settings: Harness
         _check_pauses(document, at, activity, settings)
         if isinstance(activity, Reference) or not isinstance(activity.provider, PythonProvider):
             continue
-        arguments = _our_arguments(document, variables, at, activity, activity.provider)
-        if arguments is None or at[0] != "method" or not arguments.is_fault:
-            if arguments is not None and arguments.is_fault:
-                hint = "rollbacks may heal; faults and arrivals belong into the method"
-                raise document.mistake((*at, "provider", "func"), f"{activity.provider.func} is no rollback", hint)
+        fault = _our_fault(document, variables, at, activity, activity.provider)
+        if fault is None:
             continue
         func = activity.provider.func
+        if at[0] != "method":
+            hint = "rollbacks may heal; faults and arrivals belong into the method"
+            raise document.mistake((*at, "provider", "func"), f"{func} is no rollback", hint)
         numbers[func] = numbers.get(func, 0) + 1
-        if arguments.starts_s is not None and not activity.background:
-            if arguments.starts_s < last_start_s:
+        if not activity.background:
+            if fault.starts_s < last_start_s:
                 raise document.mistake(
                     (*at, "provider", "arguments", "after_s"),
-                    f"begins at {arguments.starts_s:g} s, before the activity above it ({last_start_s:g} s)",
+                    f"begins at {fault.starts_s:g} s, before the activity above it ({last_start_s:g} s)",
                     "write the method in the order of time: Chaos Toolkit runs it one after the other",
                 )
-            last_start_s = arguments.starts_s
-        yield PlannedAction(f"{func}-{numbers[func]}", func, arguments, activity.name, at)
+            last_start_s = fault.starts_s
+        yield PlannedAction(f"{func}-{numbers[func]}", func, fault, activity.name, at)
 
 
 def _activities(document: Document) -> Iterator[tuple[KeyPath, Any]]:
@@ -221,10 +223,10 @@ def _check_pauses(document: Document, at: KeyPath, activity: Activity | Referenc
         )
 
 
-def _our_arguments(
+def _our_fault(
     document: Document, variables: Variables, at: KeyPath, activity: Activity, provider: PythonProvider
-) -> ActionArguments | None:
-    """The checked arguments of one of our actions; None for anything else (a probe of ours is checked, too)."""
+) -> Fault | None:
+    """One of our faults with checked arguments; None for anything else (a probe of ours is checked, too)."""
     module, at = provider.module, (*at, "provider")
     if module not in (ACTIONS_MODULE, PROBES_MODULE):
         if module.startswith("harness.") or nearest(module, _OUR_MODULES):
@@ -242,4 +244,4 @@ def _our_arguments(
     arguments = variables.fill(provider.arguments, document, (*at, "arguments"))
     model = known[provider.func]
     parsed = parse(model, arguments, document, (*at, "arguments"))
-    return parsed if isinstance(parsed, ActionArguments) else None
+    return parsed if isinstance(parsed, Fault) else None

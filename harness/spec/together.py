@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harness.errors import BadInput
-from harness.spec.actions import SpotInterruption
 from harness.spec.checks import SloSpec
 from harness.spec.experiment import Experiment, PlannedAction
 from harness.spec.loadprofile import LoadProfile
@@ -21,8 +20,8 @@ def check_together(experiment: Experiment, profile: LoadProfile, *, duration_s: 
         raise experiment.document.mistake(at, f"the warm-up of {warm_up_s:g} s leaves nothing of {lasts_s:g} s of load")
     for action in experiment.actions:
         _check_fits(experiment, action, lasts_s, "the trace" if duration_s is not None else "the load profile")
-        starts_s = action.arguments.starts_s
-        if isinstance(action.arguments, SpotInterruption) and starts_s is not None and starts_s < warm_up_s:
+        starts_s = action.fault.starts_s
+        if action.fault.disruptive and starts_s < warm_up_s:
             raise _at(experiment, action, "after_s", f"begins at {starts_s:g} s, within the warm-up of {warm_up_s:g} s",
                       "a fault needs a steady phase before it; begin later, or shorten phases.warm_up_s")  # fmt: skip
     _check_phases(experiment)
@@ -31,7 +30,7 @@ def check_together(experiment: Experiment, profile: LoadProfile, *, duration_s: 
 
 def _check_phases(experiment: Experiment) -> None:
     """A check on a phase that cannot come would be UNKNOWN after every run."""
-    disruptive = any(action.arguments.disruptive for action in experiment.actions)
+    disruptive = any(action.fault.disruptive for action in experiment.actions)
     for index, check in enumerate(experiment.settings.checks):
         if not isinstance(check, SloSpec):
             continue
@@ -44,8 +43,8 @@ def _check_phases(experiment: Experiment) -> None:
 
 
 def _check_fits(experiment: Experiment, action: PlannedAction, lasts_s: float, load: str) -> None:
-    starts_s, ends_s = action.arguments.starts_s, action.arguments.ends_s
-    if starts_s is None or ends_s is None or (starts_s < lasts_s and ends_s <= lasts_s):
+    starts_s, ends_s = action.fault.starts_s, action.fault.ends_s
+    if starts_s < lasts_s and ends_s <= lasts_s:
         return
     course = f"begins at {starts_s:g} s and ends at {ends_s:g} s" if ends_s > starts_s else f"begins at {starts_s:g} s"
     hint = "begin earlier, shorten it, or lengthen the load; all are scenario seconds"

@@ -19,8 +19,10 @@ from typing import Any
 
 from harness.clock import NS_PER_S, START_NS_ENV, RunClock, monotonic_ns
 from harness.errors import BadInput, InternalError
+from harness.faults.port import Objects
 from harness.run.chaos.interrupt import Interruption
 from harness.targets.base import CONNECTION_ENV, CONNECTION_FILE, Connection
+from harness.targets.manifests import read_manifests
 
 RUN_DIR_ENV = "GPU_HARNESS_RUN_DIR"
 LOAD_START_ENV = "GPU_HARNESS_LOAD_START_NS"
@@ -105,6 +107,10 @@ class RunContext:
     method_started: bool = False
     in_rollback: bool = False
     parent_gone: bool = False
+
+    def manifest(self, path: str) -> Objects:
+        """The objects of a manifest that an action brings."""
+        return tuple(read_manifests([self.find(path)]))
 
     def find(self, path: str) -> Path:
         for folder in self.folders:

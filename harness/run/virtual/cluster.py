@@ -8,14 +8,13 @@ from pathlib import Path
 
 from fakes.config import WorldConfig
 from fakes.gateway.local import LocalEntry
-from fakes.kube.local import LocalKube
 from fakes.metrics.custom_metrics import CustomMetrics
 from fakes.vllm.ledger import LedgerFile
 from fakes.vllm.local_door import Switchboard
 from fakes.world import World
-from harness.faults.port import VIRTUAL
-from harness.kube.port import Json, api_error
-from harness.run.virtual.cloud import LocalCloudControl
+from harness.faults.fidelity import VIRTUAL
+from harness.kube.port import Json, Kube, api_error
+from harness.run.virtual.control import LocalWorldControl
 from harness.targets.embedded import EmbeddedTarget
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -45,13 +44,13 @@ class Cluster:
         self._ledger = LedgerFile(ledger) if ledger is not None else None
         self.world = World(config, EPOCH, self._ledger, switchboard)
         self.entry = LocalEntry(self.world.gateway, switchboard)
-        self.cloud = LocalCloudControl(self.world.cloud)
+        self.control = LocalWorldControl(self.world.surroundings.control)
 
     def close(self) -> None:
         if self._ledger is not None:
             self._ledger.close()
 
-    def kube(self, field_manager: str = "gpu-harness") -> LocalKube:
+    def kube(self, field_manager: str = "gpu-harness") -> Kube:
         return self.world.kube(field_manager)
 
     def metrics_api(self) -> MetricsApi:

@@ -5,33 +5,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from harness.clock import NS_PER_S
 from harness.errors import HarnessError, InternalError
-from harness.faults.apply_objects import ApplyObjects
 from harness.faults.heal import HealReport, heal_pending
 from harness.faults.log import FaultLog
-from harness.faults.pause_load import PauseLoad
 from harness.faults.port import Ground
-from harness.faults.spot_interruption import SpotInterruption
 from harness.kube.port import ApiError
 from harness.run.playing import Play, play
 from harness.run.progress import Stopped
 from harness.run.steady import count_pending, read_workload
 from harness.run.virtual.loop import VirtualClock
 from harness.run.virtual.script import Probe, Script
-from harness.spec import actions as spec
 from harness.spec.experiment import PlannedAction
 from harness.spec.probes import PodsPending, ReplicasReady, WorkloadSteady
-from harness.targets.manifests import read_manifests
 
 HEAL_WITHIN_S = 20.0
 
 
 class Director:
-    """``selector`` is the workload's; ``manifests`` are those that actions bring, by the name they are written with."""
-
     def __init__(
         self,
         script: Script,
@@ -40,9 +32,7 @@ class Director:
         clock: VirtualClock,
         *,
         seed: int,
-        selector: str,
         planned: Mapping[str, Sequence[str]],
-        manifests: Mapping[str, Path],
         recovery_s: float,
         say: Callable[[str], None],
         load_finished: Callable[[], bool],
@@ -52,9 +42,7 @@ class Director:
         self._faults = faults
         self._clock = clock
         self._seed = seed
-        self._selector = selector
         self._planned = planned
-        self._manifests = manifests
         self._recovery_s = recovery_s
         self._say = say
         self._load_finished = load_finished
@@ -93,28 +81,15 @@ class Director:
 
     async def _act(self, action: PlannedAction) -> None:
         """A fault that fails is in the history, and the method goes on: what it means is for the checks to say."""
-        arguments = action.arguments
-        late_s = await self._wait_for_scenario_s(arguments.starts_s or 0.0)
+        late_s = await self._wait_for_scenario_s(action.fault.starts_s)
         self._say(f"fault {action.fault_id} begins")
         try:
-            result = await play(self._play(action), self._ground, self._faults, late_s)
+            what = Play(action.fault, action.fault_id, self._seed, self._planned.get(action.fault_id, ()))
+            result = await play(what, self._ground, self._faults, late_s)
         except (HarnessError, ApiError, OSError) as error:
             self._say(f"fault {action.fault_id} failed: {error}")
         else:
             self._say(f"fault {action.fault_id}: {result.observed}; {result.ended or 'until it is healed'}")
-
-    def _play(self, action: PlannedAction) -> Play:
-        planned, seed = self._planned.get(action.fault_id, ()), self._seed
-        match action.arguments:
-            case spec.SpotInterruption() as a:
-                fault = SpotInterruption(a.nodes.selector, a.nodes.count, a.notice_s)
-                return Play(fault, action.fault_id, seed, planned, a.nodes.selector, a.nodes.count)
-            case spec.ApplyObjects() as a:
-                objects = tuple(read_manifests([self._manifests[a.manifest]]))
-                return Play(ApplyObjects(objects), action.fault_id, seed, planned)
-            case spec.PauseLoad() as a:
-                return Play(PauseLoad(a.hold_s), action.fault_id, seed, planned)
-        raise InternalError(f"nobody told the virtual run how to play {action.name}")
 
     async def _look(self, probe: Probe) -> None:
         await self._value(probe)
@@ -138,14 +113,14 @@ class Director:
         match probe.arguments:
             case WorkloadSteady() as a:
                 await self._wait_for_scenario_s(a.after_s)
-                problem = (await read_workload(kube, namespace, self._selector)).problem(a.ready_min)
+                problem = (await read_workload(kube, namespace, self._ground.selector)).problem(a.ready_min)
                 if problem:
                     self._say(f"not steady: {problem}")
                 return problem is None
             case ReplicasReady():
-                return (await read_workload(kube, namespace, self._selector)).ready
+                return (await read_workload(kube, namespace, self._ground.selector)).ready
             case PodsPending():
-                return await count_pending(kube, namespace, self._selector)
+                return await count_pending(kube, namespace, self._ground.selector)
         raise InternalError(f"nobody told the virtual run how to ask {probe.func}")
 
     async def _wait_for_scenario_s(self, after_s: float) -> float:

@@ -13,8 +13,9 @@ from typing import TypeVar
 from fakes.memory import collect_seldom
 from harness.clock import NS_PER_S
 from harness.errors import HarnessError
+from harness.faults.fidelity import VIRTUAL
 from harness.faults.log import FaultLog
-from harness.faults.port import VIRTUAL, Ground
+from harness.faults.port import Ground, Objects
 from harness.faults.undo import UndoJournal
 from harness.history.writer import HistoryWriter
 from harness.run.ending import write_ending
@@ -179,8 +180,10 @@ class VirtualRun:
             clock=clock,
             undo=UndoJournal(self._dir.path, clock),
             run_dir=self._dir.path,
-            cloud=cluster.cloud,
+            selector=workload.selector,
+            world=cluster.control,
             load=load,
+            manifest=self._manifest,
             label=f"virtual-{plan.seed}",
         )
         return Director(
@@ -189,13 +192,14 @@ class VirtualRun:
             FaultLog(self._dir.path, clock),
             clock,
             seed=plan.seed,
-            selector=workload.selector,
             planned={fault.fault_id: fault.targets for fault in plan.faults},
-            manifests=self._prepared.experiment.action_manifests,
             recovery_s=self._settings.phases.recovery_s,
             say=self._view.say,
             load_finished=lambda: load.finished,
         )
+
+    def _manifest(self, name: str) -> Objects:
+        return tuple(read_manifests([self._prepared.experiment.action_manifests[name]]))
 
     async def _unless_ended(self, world: asyncio.Task[None], work: Awaitable[T]) -> T:
         """``work``, unless the world ends or the run is asked to stop meanwhile."""

@@ -17,10 +17,11 @@ from fakes.clock import WallClock
 from fakes.kube.local import LocalKube
 from fakes.kube.store import Store
 from harness.clock import RunClock, monotonic_ns
-from harness.faults.cloud_control import HttpCloudControl
+from harness.faults.fault import Fault, Strike
 from harness.faults.log import FaultLog
-from harness.faults.port import Ground, Patience
+from harness.faults.port import Ground, Objects, Patience
 from harness.faults.undo import UndoJournal
+from harness.faults.world_control import HttpWorldControl
 from harness.kube.port import NAMESPACE, NODE, Json, Kube
 
 TIME_SCALE = 600.0
@@ -99,10 +100,15 @@ async def add_namespace(kube: Kube, name: str) -> None:
 
 @asynccontextmanager
 async def make_ground(
-    run_dir: Path, kube: Kube, cloud_url: str | None = None, slack_s: float = 10.0, target: str = "embedded"
+    run_dir: Path,
+    kube: Kube,
+    cloud_url: str | None = None,
+    slack_s: float = 10.0,
+    target: str = "embedded",
+    objects: Objects = (),
 ) -> AsyncIterator[Ground]:
     clock = RunClock(monotonic_ns(), TIME_SCALE)
-    cloud = HttpCloudControl(cloud_url) if cloud_url else None
+    world = HttpWorldControl(cloud_url) if cloud_url else None
     try:
         yield Ground(
             target=target,
@@ -111,12 +117,18 @@ async def make_ground(
             clock=clock,
             undo=UndoJournal(run_dir, clock),
             run_dir=run_dir,
-            cloud=cloud,
+            world=world,
+            manifest=lambda name: objects,
             patience=Patience(poll_s=0.01, slack_s=slack_s),
         )
     finally:
-        if cloud:
-            await cloud.__aexit__(None, None, None)
+        if world:
+            await world.__aexit__(None, None, None)
+
+
+async def inject(fault: Fault, ground: Ground, fault_id: str, targets: tuple[str, ...]) -> None:
+    """The step alone, as a process leaves it that is killed right after."""
+    await fault.inject(Strike(fault, ground, fault_id, targets))
 
 
 def make_log(ground: Ground) -> FaultLog:

@@ -4,13 +4,15 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from faults_ground import add_namespace, make_ground, make_kube, make_log, stages
+from faults_ground import add_namespace, inject, make_ground, make_kube, make_log, stages
 
 from fakes.kube.local import LocalKube
 from harness.errors import TargetError
-from harness.faults.apply_objects import RUN_LABEL, ApplyObjects, run_label
+from harness.faults.catalogue.apply_objects import ApplyObjects
 from harness.faults.heal import heal_pending
 from harness.faults.life import run_fault
+from harness.faults.objects import RUN_LABEL, run_label
+from harness.faults.scene import Scene
 from harness.kube.port import CONFIG_MAP, Json, NotFound
 
 ID = "apply_objects-1"
@@ -20,7 +22,9 @@ def config_map(name: str) -> Json:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "inference"}}
 
 
-FAULT = ApplyObjects(((CONFIG_MAP, config_map("a")), (CONFIG_MAP, config_map("b"))))
+FAULT = ApplyObjects(after_s=0, manifest="m.yaml")
+OBJECTS = ((CONFIG_MAP, config_map("a")), (CONFIG_MAP, config_map("b")))
+NAMES = ("ConfigMap/inference/a", "ConfigMap/inference/b")
 
 
 @pytest.fixture
@@ -35,26 +39,23 @@ async def names(kube: LocalKube) -> list[str]:
 
 
 async def test_objects_arrive_labelled_and_go_with_the_heal(kube: LocalKube, tmp_path: Path) -> None:
-    async with make_ground(tmp_path, kube) as ground:
-        targets = FAULT.pick((), Random(1))
+    async with make_ground(tmp_path, kube, objects=OBJECTS) as ground:
+        targets = FAULT.pick(Scene(objects={"m.yaml": NAMES}), Random(1))
         result = await run_fault(FAULT, ID, targets, ground, make_log(ground))
         made = await kube.get(CONFIG_MAP, "a", "inference")
         assert made["metadata"]["labels"][RUN_LABEL] == run_label(tmp_path)
-        assert (targets, result.observed) == (
-            ("ConfigMap/inference/a", "ConfigMap/inference/b"),
-            "the API serves all 2 objects",
-        )
+        assert (targets, result.observed) == (NAMES, "; ".join(f"the API serves {name}" for name in NAMES))
         assert await heal_pending(ground, make_log(ground)) == await heal_pending(ground, make_log(ground))
     assert [n for n in await names(kube) if n in "ab"] == []
     assert stages(tmp_path) == ["planned", "injected", "observed", "healing", "healed"]
-    assert "labels" not in FAULT.objects[0][1]["metadata"]
+    assert "labels" not in OBJECTS[0][1]["metadata"]
 
 
 async def test_an_object_that_was_there_before_is_neither_changed_nor_deleted(kube: LocalKube, tmp_path: Path) -> None:
     before = await kube.create(CONFIG_MAP, config_map("b"))
-    async with make_ground(tmp_path, kube) as ground:
+    async with make_ground(tmp_path, kube, objects=OBJECTS) as ground:
         with pytest.raises(TargetError, match="ConfigMap/inference/b exists already"):
-            await run_fault(FAULT, ID, (), ground, make_log(ground))
+            await run_fault(FAULT, ID, NAMES, ground, make_log(ground))
         report = await heal_pending(ground, None)
     assert report.clean and "1 of 2 objects deleted" in report.undone[0]
     assert await kube.get(CONFIG_MAP, "b", "inference") == before
@@ -63,8 +64,8 @@ async def test_an_object_that_was_there_before_is_neither_changed_nor_deleted(ku
 
 
 async def test_a_name_that_passed_to_somebody_elses_object_is_left_alone(kube: LocalKube, tmp_path: Path) -> None:
-    async with make_ground(tmp_path, kube) as ground:
-        await FAULT.inject(ground, ID, ())
+    async with make_ground(tmp_path, kube, objects=OBJECTS) as ground:
+        await inject(FAULT, ground, ID, NAMES)
         await kube.delete(CONFIG_MAP, "a", "inference")
         theirs = await kube.create(CONFIG_MAP, config_map("a"))
         assert (await heal_pending(ground, None)).clean
@@ -72,10 +73,10 @@ async def test_a_name_that_passed_to_somebody_elses_object_is_left_alone(kube: L
 
 
 async def test_an_object_held_by_a_finalizer_is_named(kube: LocalKube, tmp_path: Path) -> None:
-    async with make_ground(tmp_path, kube, slack_s=0.1) as ground:
-        held = config_map("held")
-        held["metadata"]["finalizers"] = ["example.com/hold"]
-        await ApplyObjects(((CONFIG_MAP, held),)).inject(ground, ID, ())
+    held = config_map("held")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    async with make_ground(tmp_path, kube, slack_s=0.1, objects=((CONFIG_MAP, held),)) as ground:
+        await inject(FAULT, ground, ID, ("ConfigMap/inference/held",))
         report = await heal_pending(ground, None)
     assert report.clean and "still terminating: ConfigMap/inference/held" in report.undone[0]
 

@@ -77,7 +77,7 @@ async def test_one_undo_that_fails_does_not_keep_the_others_from_being_done(
 async def test_a_cloud_that_cannot_be_reached_leaves_the_change_and_says_so(tmp_path: Path) -> None:
     journal(tmp_path).before("spot_interruption-1", CancelInterruption("i-spot-1", "spot-1"))
     report = await heal_all(tmp_path, connection(tmp_path, NOWHERE), clock=RunClock(monotonic_ns(), 1))
-    assert len(report.left) == 1 and "cloud control plane http://127.0.0.1:9" in report.errors[0]
+    assert len(report.left) == 1 and "control API http://127.0.0.1:9" in report.errors[0]
     assert stages(tmp_path) == ["healing", "failed"]
 
 

@@ -9,13 +9,14 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from faults_ground import make_ground, make_kube, make_log, stages
+from faults_ground import inject, make_ground, make_kube, make_log, stages
 
 from harness.errors import GuardRefused, TargetError
 from harness.faults import proc
+from harness.faults.catalogue.pause_load import PauseLoad
 from harness.faults.heal import heal_pending
 from harness.faults.life import run_fault
-from harness.faults.pause_load import RUN_DIR_ENV, PauseLoad, load_pid
+from harness.faults.load_process import RUN_DIR_ENV, load_pid
 from harness.faults.port import Ground
 
 ID = "pause_load-1"
@@ -65,23 +66,21 @@ async def until_stage(run_dir: Path, stage: str) -> None:
 
 
 async def test_the_load_stands_still_and_goes_on(load: subprocess.Popen[str], ground: Ground, tmp_path: Path) -> None:
-    running = asyncio.create_task(run_fault(PauseLoad(hold_s=120), ID, ("load",), ground, make_log(ground)))
+    running = asyncio.create_task(run_fault(PauseLoad(after_s=0, hold_s=120), ID, ("load",), ground, make_log(ground)))
     await until_stage(tmp_path, "observed")
     assert stopped(load)
     result = await running
     assert not stopped(load)
-    assert (result.observed, result.ended) == (
-        f"process {load.pid} is stopped (state T)",
-        f"process {load.pid} was resumed",
-    )
-    assert stages(tmp_path) == ["planned", "injected", "observed", "ended"]
+    assert result.observed == f"process {load.pid} is stopped (state T)"
+    assert result.ended is not None and result.ended.endswith(f"process {load.pid} was resumed")
+    assert stages(tmp_path) == ["planned", "injected", "observed", "ended", "heal_observed"]
     assert ground.undo.replay().pending == ()
 
 
 async def test_a_hold_that_is_interrupted_resumes_at_once(
     load: subprocess.Popen[str], ground: Ground, tmp_path: Path
 ) -> None:
-    running = asyncio.create_task(run_fault(PauseLoad(hold_s=1e6), ID, ("load",), ground, make_log(ground)))
+    running = asyncio.create_task(run_fault(PauseLoad(after_s=0, hold_s=1e6), ID, ("load",), ground, make_log(ground)))
     await until_stage(tmp_path, "observed")
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -90,13 +89,13 @@ async def test_a_hold_that_is_interrupted_resumes_at_once(
 
 
 async def test_heal_resumes_what_a_killed_harness_left_stopped(load: subprocess.Popen[str], ground: Ground) -> None:
-    await PauseLoad(hold_s=60).inject(ground, ID, ("load",))
+    await inject(PauseLoad(after_s=0, hold_s=60), ground, ID, ("load",))
     assert (await heal_pending(ground, None)).clean
     assert not stopped(load)
 
 
 async def test_heal_tolerates_that_the_process_has_ended(load: subprocess.Popen[str], ground: Ground) -> None:
-    await PauseLoad(hold_s=60).inject(ground, ID, ("load",))
+    await inject(PauseLoad(after_s=0, hold_s=60), ground, ID, ("load",))
     stop(load)
     report = await heal_pending(ground, None)
     assert report.clean and "has ended, nothing to resume" in report.undone[0]

@@ -7,19 +7,37 @@ from random import Random
 from typing import Any
 
 import pytest
-from faults_ground import ScriptedCloud, add_node, cloud_server, events, make_ground, make_kube, make_log, stages
+from faults_ground import (
+    ScriptedCloud,
+    add_node,
+    cloud_server,
+    events,
+    inject,
+    make_ground,
+    make_kube,
+    make_log,
+    stages,
+)
 
 from fakes.kube.local import LocalKube
 from harness.errors import GuardRefused, TargetError
+from harness.faults.catalogue.spot_interruption import SpotInterruption
+from harness.faults.fault import NodePick
 from harness.faults.heal import heal_pending
 from harness.faults.life import run_fault
 from harness.faults.pick import FleetNode
 from harness.faults.port import Ground, NotObserved
-from harness.faults.spot_interruption import SpotInterruption
+from harness.faults.scene import Scene
 from harness.kube.port import NODE, NODE_CLAIM
 
 ID = "spot_interruption-1"
-FAULT = SpotInterruption("pool=spot", 1, notice_s=120)
+
+
+def spot(selector: str, count: int) -> SpotInterruption:
+    return SpotInterruption(after_s=0, nodes=NodePick(selector=selector, count=count), notice_s=120)
+
+
+FAULT = spot("pool=spot", 1)
 Reaction = Callable[[LocalKube, str], Coroutine[Any, Any, None]]
 
 
@@ -113,7 +131,7 @@ async def test_a_notice_without_effect_is_not_observed_and_healed(
     kube: LocalKube, cloud: ScriptedCloud, tmp_path: Path
 ) -> None:
     async with make_ground(tmp_path, kube, cloud.url, slack_s=0.2) as ground:
-        with pytest.raises(NotObserved, match="took the notice for spot-1, but the cluster did not react"):
+        with pytest.raises(NotObserved, match="not seen on spot-1: expected that the node gets the taint"):
             await run_fault(FAULT, ID, ("spot-1",), ground, make_log(ground))
         report = await heal_pending(ground, make_log(ground))
     assert report.clean and report.planned == 1
@@ -136,7 +154,7 @@ async def test_a_node_that_outlives_its_notice_ends_the_wait_and_is_named(
 async def test_heal_is_idempotent_and_tolerates_what_is_gone(
     answer: int, ground: Ground, cloud: ScriptedCloud, tmp_path: Path
 ) -> None:
-    await FAULT.inject(ground, ID, ("spot-1",))
+    await inject(FAULT, ground, ID, ("spot-1",))
     if answer != 200:
         cloud.refuse["DELETE"] = answer
     first = await heal_pending(ground, make_log(ground))
@@ -149,7 +167,7 @@ async def test_heal_is_idempotent_and_tolerates_what_is_gone(
 async def test_what_could_not_be_healed_is_left_and_healed_the_next_time(
     ground: Ground, cloud: ScriptedCloud, tmp_path: Path
 ) -> None:
-    await FAULT.inject(ground, ID, ("spot-1",))
+    await inject(FAULT, ground, ID, ("spot-1",))
     cloud.refuse["DELETE"] = 500
     report = await heal_pending(ground, make_log(ground))
     assert len(report.left) == 1 and "HTTP 500" in report.errors[0]
@@ -161,7 +179,7 @@ async def test_what_could_not_be_healed_is_left_and_healed_the_next_time(
 async def test_the_undo_is_on_disk_before_the_cloud_hears_of_it(ground: Ground, cloud: ScriptedCloud) -> None:
     seen: list[int] = []
     cloud.on_notice = lambda name: seen.append(len(ground.undo.replay().pending))
-    await FAULT.inject(ground, ID, ("spot-1",))
+    await inject(FAULT, ground, ID, ("spot-1",))
     assert seen == [1]
 
 
@@ -169,7 +187,7 @@ async def test_a_refused_second_notice_leaves_both_to_heal(
     ground: Ground, cloud: ScriptedCloud, tmp_path: Path
 ) -> None:
     cloud.refuse["POST i-spot-2"] = 409
-    fault = SpotInterruption("pool=spot", 2)
+    fault = spot("pool=spot", 2)
     with pytest.raises(TargetError, match="refused to interrupt i-spot-2: HTTP 409"):
         await run_fault(fault, ID, ("spot-1", "spot-2"), ground, make_log(ground))
     assert stages(tmp_path) == ["planned", "failed"]
@@ -182,28 +200,26 @@ async def test_a_target_that_does_not_fit_is_refused_before_anything_is_touched(
 ) -> None:
     await add_node(kube, "stray")
     await taint(kube, "spot-2")
-    both = SpotInterruption("", 2)
+    both = spot("!nothing", 2)
     for targets, said in (
         (("spot-1", "gone"), "node gone is not there"),
         (("spot-1", "stray"), "knows no instance for node stray"),
         (("spot-1", "spot-2"), "spot-2 is leaving already"),
     ):
         with pytest.raises(TargetError, match=said):
-            await both.inject(ground, ID, targets)
+            await inject(both, ground, ID, targets)
     cloud.instances["i-spot-1"] = "terminated"
     with pytest.raises(TargetError, match="is terminated, not running"):
-        await FAULT.inject(ground, ID, ("spot-1",))
-    with pytest.raises(GuardRefused, match="2 targets, but count allows 1"):
-        await FAULT.inject(ground, ID, ("spot-1", "spot-2"))
+        await inject(FAULT, ground, ID, ("spot-1",))
     assert (cloud.calls, ground.undo.replay().entries) == ([], ())
 
 
 async def test_without_a_cloud_there_is_nothing_to_interrupt(tmp_path: Path, kube: LocalKube) -> None:
     async with make_ground(tmp_path, kube) as ground:
-        with pytest.raises(GuardRefused, match="has no cloud"):
-            await FAULT.inject(ground, ID, ("spot-1",))
+        with pytest.raises(GuardRefused, match="has no emulated part"):
+            await inject(FAULT, ground, ID, ("spot-1",))
 
 
 def test_pick_is_seeded() -> None:
     fleet = [FleetNode(f"spot-{n}", {"pool": "spot"}) for n in range(9)]
-    assert FAULT.pick(fleet, Random("1:a")) == FAULT.pick(fleet[::-1], Random("1:a"))
+    assert FAULT.pick(Scene(fleet), Random("1:a")) == FAULT.pick(Scene(fleet[::-1]), Random("1:a"))

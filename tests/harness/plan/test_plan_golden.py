@@ -13,9 +13,11 @@ import pytest
 
 from harness.errors import BadInput
 from harness.faults.pick import FleetNode
+from harness.faults.scene import Scene
 from harness.plan import Plan, TraceCut, plan_experiment
 from harness.plan.describe import describe
-from harness.spec import load_experiment, load_profile
+from harness.spec.experiment import load_experiment
+from harness.spec.loadprofile import load_profile
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
@@ -98,7 +100,7 @@ def make(tmp_path: Path) -> Any:
     def make(seed: int = 7, fleet: list[FleetNode] = FLEET, cut: dict[str, float] | None = None) -> Plan:
         experiment = load_experiment(tmp_path / "e.yaml", environ={})
         trace = None if cut is None else TraceCut(tmp_path / "trace.csv", **cut)
-        return plan_experiment(experiment, load_profile(experiment.load_file), seed, fleet, trace)
+        return plan_experiment(experiment, load_profile(experiment.load_file), seed, Scene(fleet), trace)
 
     make.folder = tmp_path  # type: ignore[attr-defined]  # so that a test may change a file
     return make
@@ -121,10 +123,11 @@ def test_another_process_makes_the_same_bytes(make: Any) -> None:
     """With another hash seed, locale and working directory."""
     code = (
         "from pathlib import Path; from harness.faults.pick import FleetNode; from harness.plan import plan_experiment;"
-        "from harness.spec import *; import sys;"
+        "from harness.faults.scene import Scene; from harness.spec.experiment import load_experiment;"
+        "from harness.spec.loadprofile import load_profile; import sys;"
         "fleet = [FleetNode(f'{p}-{i}', {'pool': p}, 4) for p in ('spot', 'on-demand') for i in (1, 2, 3)];"
         "e = load_experiment(Path(sys.argv[1]));"
-        "sys.stdout.write(plan_experiment(e, load_profile(e.load_file), 7, fleet, None).to_json())"
+        "sys.stdout.write(plan_experiment(e, load_profile(e.load_file), 7, Scene(fleet), None).to_json())"
     )
     env = {**os.environ, "PYTHONHASHSEED": "99", "LC_ALL": "C", "TZ": "Asia/Tokyo"}
     command = [sys.executable, "-c", code, str(make.folder / "e.yaml")]

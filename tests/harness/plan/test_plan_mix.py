@@ -16,7 +16,7 @@ from harness.plan.make import schedule_of_profile
 from harness.plan.mixed import mix_stats
 from harness.plan.prefixes import split
 from harness.plan.schedule import More
-from harness.spec import load_profile
+from harness.spec.loadprofile import load_profile
 
 PROFILE = """\
 title: Mixed

@@ -12,7 +12,7 @@ import pytest
 from harness.errors import BadInput
 from harness.plan import Plan, TraceCut, plan_profile
 from harness.plan.describe import describe
-from harness.spec import load_profile
+from harness.spec.loadprofile import load_profile
 
 GOLDEN = Path(__file__).parent / "golden" / "profile-seed-7.json"
 PROFILE = """\

@@ -13,7 +13,7 @@ from harness.errors import BadInput
 from harness.plan.chance import Chance
 from harness.plan.make import schedule_of_trace
 from harness.plan.trace import TraceCut, TraceRows, parse_stamp_ns, read_cut, read_rows
-from harness.spec import load_profile
+from harness.spec.loadprofile import load_profile
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -12,7 +12,7 @@ import pytest
 from harness.errors import BadInput
 from harness.plan import Plan, plan_profile
 from harness.report.schedule_page import draw, schedule_figure, schedule_page
-from harness.spec import load_profile
+from harness.spec.loadprofile import load_profile
 
 PROFILE = """\
 title: "Two <b>tenants</b>"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import BadInput
-from harness.spec import load_experiment
+from harness.spec.experiment import load_experiment
 
 GOOD = """\
 title: A spot interruption during a burst
@@ -138,7 +138,7 @@ MISTAKES = [
     Mistake("percent", "good_ratio_min: 0.95", "good_ratio_min: 95%", "- slo", f"{EXT}.checks.0.slo.good_ratio_min", '"95%"', "0.95"),
     Mistake("ratio", "good_ratio_min: 0.95", "good_ratio_min: 95", "- slo", f"{EXT}.checks.0.slo.good_ratio_min", "at most 1"),
     Mistake("negative", "after_s: 320", "after_s: -5", "after_s: -5", f"{METHOD}.after_s", "is -5, but must be at least 0"),
-    Mistake("zero-notice", "        notice_s: 120", "        notice_s: 0", "notice_s: 0", f"{METHOD}.notice_s", "more than 0"),
+    Mistake("less-than-none", "        notice_s: 120", "        notice_s: -1", "notice_s: -1", f"{METHOD}.notice_s", "at least 0"),
     Mistake("no-node", "count: 1", "count: 0", "count: 0", f"{METHOD}.nodes.count", "at least 1"),
     Mistake("half-a-node", "count: 1", "count: 1.5", "count: 1.5", f"{METHOD}.nodes.count", "whole number"),
     Mistake("true-for-number", "count: 1", "count: true", "count: true", f"{METHOD}.nodes.count", "is true, but must be a whole number"),

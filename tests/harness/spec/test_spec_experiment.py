@@ -15,9 +15,10 @@ import yaml
 from fakes.config import PlantedBug, PoolConfig, WorldConfig
 from fakes.timing import PRESETS
 from harness.errors import BadInput
-from harness.spec import ACTIONS, CHECK_SPECS, load_experiment
-from harness.spec.actions import SpotInterruption
-from harness.spec.checks import QuantileLimit, SloSpec
+from harness.faults.catalogue.spot_interruption import SpotInterruption
+from harness.spec.actions import ACTIONS
+from harness.spec.checks import CHECK_SPECS, QuantileLimit, SloSpec
+from harness.spec.experiment import load_experiment
 from harness.spec.probes import PROBES
 from harness.spec.world import CapacityType, PlantedBugName, PoolSpec, PresetName, WorldSpec
 from harness.targets.embedded import world_config
@@ -125,7 +126,7 @@ def test_one_slo_per_phase(load: Any) -> None:
 
 class TestVariables:
     def after_s(self, found: Any) -> float:
-        arguments = found.actions[0].arguments
+        arguments = found.actions[0].fault
         assert isinstance(arguments, SpotInterruption)
         return arguments.after_s
 

@@ -13,7 +13,9 @@ import yaml
 
 from harness.errors import BadInput
 from harness.plan.plan import schedule_of_profile
-from harness.spec import check_together, load_experiment, load_profile
+from harness.spec.experiment import load_experiment
+from harness.spec.loadprofile import load_profile
+from harness.spec.together import check_together
 
 ROOT = Path(__file__).resolve().parents[3]
 ODD: list[Any] = [None, True, -1, 10**30, "", "${x}", [], [None], {"type": "env"}]

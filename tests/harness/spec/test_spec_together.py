@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import BadInput
-from harness.spec import check_together, load_experiment, load_profile
+from harness.spec.experiment import load_experiment
+from harness.spec.loadprofile import load_profile
+from harness.spec.together import check_together
 
 EXPERIMENT = """\
 title: t

@@ -24,8 +24,9 @@ from aiohttp import web
 
 from fakes.clock import WallClock
 from fakes.cloud.cloud import Cloud, Instance
-from fakes.cloud.control import control_app
 from fakes.config import PoolConfig
+from fakes.control.api import control_app
+from fakes.control.control import Control
 from fakes.kube.local import LocalKube
 from fakes.kube.server import make_app
 from fakes.kube.store import Store
@@ -81,7 +82,7 @@ class ChaosWorld:
         self.cloud.start()
         await self.kube.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "inference"}})
         await self._deployment()
-        return await self._serve(make_app(self.kube._store)), await self._serve(control_app(self.cloud, {}))
+        return await self._serve(make_app(self.kube._store)), await self._serve(control_app(Control(self.cloud), {}))
 
     async def _down(self) -> None:
         for runner in self._runners:

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.faults.registry import FAULTS
 from harness.run.chaos import discover
 from harness.run.chaos.command import ActivityOutcome, chaos_command, read_journal
 
@@ -89,8 +92,21 @@ def test_discover_lists_actions_and_probes_with_their_types() -> None:
     found = {
         (a["type"], a["name"]): {x["name"]: x.get("type") for x in a["arguments"]} for a in discover()["activities"]
     }
-    assert found["action", "spot_interruption"] == {"after_s": "number", "nodes": "object", "notice_s": "number"}
-    assert set(found) == {
-        ("action", "apply_objects"), ("action", "heal"), ("action", "pause_load"), ("action", "spot_interruption"),
-        ("probe", "pods_pending"), ("probe", "replicas_ready"), ("probe", "workload_steady"),
+    assert found["action", "spot_interruption"] == {
+        "after_s": "number", "nodes": "object", "notice_s": "number", "rebalance_s": "number",
+        "cancel_after_s": "number", "lost_after_s": "number", "one_per_zone": "boolean", "then_out_of_stock": "string",
     }  # fmt: skip
+    assert set(found) == {
+        *(("action", name) for name in ("heal", *FAULTS)),
+        *(("probe", name) for name in ("pods_pending", "replicas_ready", "workload_steady")),
+    }
+
+
+def test_chaos_discover_finds_the_extension_by_the_name_of_the_distribution(tmp_path: Path) -> None:
+    found = tmp_path / "discovery.json"
+    command = ["-m", "chaostoolkit", "--no-version-check", "--no-log-file", "--settings", os.devnull, "discover"]
+    options = ["--no-install", "--discovery-path", str(found), "gpu-harness"]
+    subprocess.run([sys.executable, *command, *options], check=True, capture_output=True, cwd=tmp_path)
+    activities = {a["name"]: a for a in json.loads(found.read_text())["activities"]}
+    assert set(FAULTS) <= set(activities)
+    assert all(activity.get("doc") for activity in activities.values())

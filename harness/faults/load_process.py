@@ -1,23 +1,16 @@
-"""The load generator stands still: a negative control, for it is the harness that fails here, not the cluster."""
+"""The load generator as a process of its own, stopped and resumed by signals."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from random import Random
-from typing import ClassVar
 
 from harness.errors import GuardRefused, InternalError, TargetError
 from harness.faults import proc
-from harness.faults.pick import FleetNode
-from harness.faults.port import TARGETS, VIRTUAL, Fidelity, Ground, LoadControl, NotObserved
+from harness.faults.port import Ground, LoadControl
 from harness.faults.undo import ResumeProcess, Undo
-from harness.faults.wait import TookTooLong, until
 
 PROCESSES_FILE = "processes.json"
 RUN_DIR_ENV = "GPU_HARNESS_RUN_DIR"
@@ -25,58 +18,8 @@ LOAD = "load"
 LOAD_COMMAND = "locust"
 
 
-@dataclass(frozen=True, slots=True)
-class PauseLoad:
-    """Blast radius: this run's own load process, stopped for ``hold_s`` scenario seconds."""
-
-    name: ClassVar[str] = "pause_load"
-    colour: ClassVar[str] = "#9467bd"
-    disruptive: ClassVar[bool] = False
-    fidelity: ClassVar[Mapping[str, Fidelity]] = dict.fromkeys(TARGETS, Fidelity.NATIVE) | {VIRTUAL: Fidelity.EMULATED}
-
-    hold_s: float
-
-    def pick(self, fleet: Sequence[FleetNode], rng: Random) -> tuple[str, ...]:
-        return (LOAD,)
-
-    def longest_s(self) -> float:
-        return self.hold_s
-
-    async def inject(self, ground: Ground, fault_id: str, targets: Sequence[str]) -> None:
-        load = _load(ground)
-        ground.undo.before(fault_id, load.resume_undo())
-        load.pause()
-
-    async def observe(self, ground: Ground, targets: Sequence[str]) -> str:
-        load = _load(ground)
-
-        async def look() -> str | None:
-            return load.paused()
-
-        try:
-            return await until(look, ground.patience.slack_s, ground.patience.poll_s)
-        except TookTooLong as error:
-            raise NotObserved(f"the load was told to stop, but did not {error}") from error
-
-    async def outlast(self, ground: Ground, fault_id: str, targets: Sequence[str]) -> str:
-        detail = "nothing was left to resume"
-        try:
-            await asyncio.sleep(ground.clock.clock_s(self.hold_s))
-        finally:
-            # Also when the hold is interrupted: a stopped process could not hear that the run is over.
-            for entry in ground.undo.replay().pending:
-                if entry.fault_id == fault_id and entry.undo is not None:
-                    detail = _load(ground).resume(entry.undo)
-                    ground.undo.undone(entry.seq, detail)
-        return detail
-
-    @staticmethod
-    async def heal(ground: Ground, undo: Undo) -> str:
-        return _load(ground).resume(undo)
-
-
 class ProcessLoad:
-    """The load as a process of its own, stopped and resumed by signals."""
+    """A ``LoadControl`` by the run's folder."""
 
     def __init__(self, run_dir: Path) -> None:
         self._run_dir = run_dir
@@ -102,7 +45,7 @@ class ProcessLoad:
         return _resume(undo)
 
 
-def _load(ground: Ground) -> LoadControl:
+def load_of(ground: Ground) -> LoadControl:
     return ground.load or ProcessLoad(ground.run_dir)
 
 

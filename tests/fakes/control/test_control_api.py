@@ -1,4 +1,4 @@
-"""The cloud's HTTP API: what it answers, and that bad bodies are named."""
+"""The control API: what it answers, and that bad bodies are named."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from fakes.cloud.cloud import Cloud
-from fakes.cloud.control import control_app
 from fakes.config import PoolConfig
+from fakes.control.api import control_app
+from fakes.control.control import Control
+from fakes.control.wiring import wire_cloud
 from fakes.timing import Timing
 
 Client = TestClient
@@ -21,7 +23,9 @@ async def client() -> AsyncIterator[Client]:
     pools = (PoolConfig("spot", "spot", nodes=1), PoolConfig("on-demand", "on-demand", nodes=1))
     cloud = Cloud(pools, Timing(10), Random(1), boot=lambda i: None, lost=lambda i: None)
     cloud.start()
-    async with TestClient(TestServer(control_app(cloud, {"time_scale": 10}))) as client:
+    control = Control(cloud)
+    wire_cloud(control, cloud)
+    async with TestClient(TestServer(control_app(control, {"time_scale": 10}))) as client:
         yield client
 
 

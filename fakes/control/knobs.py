@@ -1,0 +1,120 @@
+"""The switches of a world: each has a name, and stands at its default for each target until somebody turns it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Value = Any
+"""A JSON value. None is a knob's default."""
+Check = Callable[[Value], str | None]
+"""What is wrong with a value, in words; None when it is right."""
+Apply = Callable[[str, Value], None]
+
+
+class ControlError(Exception):
+    """A call of the control API that the world refuses. ``status`` is the HTTP code."""
+
+    status = 409
+
+
+class UnknownName(ControlError):
+    """No such knob, verb or target."""
+
+    status = 404
+
+
+class BadValue(ControlError):
+    """The value is not what this knob takes."""
+
+    status = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """``apply(target, value)`` takes effect at once; ``None`` gives the target its default back."""
+
+    name: str
+    targets: Callable[[], Collection[str]]
+    check: Check
+    apply: Apply
+
+
+class Knobs:
+    def __init__(self) -> None:
+        self._knobs: dict[str, Knob] = {}
+        self._values: dict[tuple[str, str], Value] = {}
+
+    def add(self, name: str, targets: Callable[[], Collection[str]], check: Check, apply: Apply) -> None:
+        self._knobs[name] = Knob(name, targets, check, apply)
+
+    def value(self, name: str, target: str) -> Value:
+        self._of(name)
+        return self._values.get((name, target))
+
+    def turned(self) -> Mapping[tuple[str, str], Value]:
+        """Everything that does not stand at its default."""
+        return dict(self._values)
+
+    def turn(self, name: str, target: str, value: Value) -> None:
+        """Turning back what is gone is no error: a lost node needs nothing undone."""
+        knob = self._of(name)
+        there = target in knob.targets()
+        if value is None:
+            if self._values.pop((name, target), None) is not None and there:
+                knob.apply(target, None)
+            return
+        if not there:
+            known = ", ".join(sorted(knob.targets())) or "none"
+            raise UnknownName(f"{name} has no target {target}; there are: {known}")
+        if wrong := knob.check(value):
+            raise BadValue(f"{name}: {wrong}, got {value!r}")
+        self._values[name, target] = value
+        knob.apply(target, value)
+
+    def _of(self, name: str) -> Knob:
+        if name not in self._knobs:
+            raise UnknownName(f"there is no knob {name}; there are: {', '.join(sorted(self._knobs))}")
+        return self._knobs[name]
+
+
+def number(at_least: float = 0.0, at_most: float = math.inf) -> Check:
+    def check(value: Value) -> str | None:
+        ok = not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value)
+        return None if ok and at_least <= value <= at_most else f"must be a number from {at_least:g} to {at_most:g}"
+
+    return check
+
+
+def whole(at_least: int = 0) -> Check:
+    def check(value: Value) -> str | None:
+        ok = not isinstance(value, bool) and isinstance(value, int) and value >= at_least
+        return None if ok else f"must be a whole number, {at_least} or more"
+
+    return check
+
+
+def flag(value: Value) -> str | None:
+    return None if value is True else "must be true"
+
+
+def text(value: Value) -> str | None:
+    return None if isinstance(value, str) and value else "must be text"
+
+
+def one_of(*known: str) -> Check:
+    return lambda value: None if value in known else f"must be one of {', '.join(known)}"
+
+
+def shape(**checks: Check) -> Check:
+    """An object with exactly these keys."""
+
+    def check(value: Value) -> str | None:
+        if not isinstance(value, dict) or set(value) != set(checks):
+            return f"must be an object with the keys {', '.join(checks)}"
+        wrong = [f"{key}: {why}" for key, of in checks.items() if (why := of(value[key]))]
+        return "; ".join(wrong) or None
+
+    return check

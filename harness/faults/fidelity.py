@@ -1,0 +1,39 @@
+"""How true a fault is on a target, and why a target cannot have it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+
+TARGETS = ("embedded", "controlplane", "node", "kind", "kubeconfig")
+"""Every target there is, for faults whose fidelity is the same on all."""
+
+EMBEDDED, VIRTUAL = "embedded", "embedded-virtual"
+
+NOT_BUILT = "not built"
+
+
+class Fidelity(enum.StrEnum):
+    """UNSUPPORTED is an error before the run, never a silent skip."""
+
+    NATIVE = "native"
+    EMULATED = "emulated"
+    UNSUPPORTED = "unsupported"
+
+
+FidelityMap = Mapping[str, Fidelity]
+"""By target; a target that is not named is unsupported."""
+
+EVERYWHERE: FidelityMap = dict.fromkeys(TARGETS, Fidelity.NATIVE)
+ON_FAKES: FidelityMap = {"embedded": Fidelity.EMULATED, "controlplane": Fidelity.EMULATED}
+"""For what nodes, cloud, gateway, metrics or pods of ours play: both targets stand on them."""
+ON_FAKE_CONTROL_PLANE: FidelityMap = {"embedded": Fidelity.EMULATED}
+"""For what the API server or a controller of ours plays."""
+
+
+def fidelity_in(fidelity: FidelityMap, target: str) -> Fidelity:
+    """What a fault is on embedded it is in virtual time, too, unless it says otherwise."""
+    known = fidelity.get(target)
+    if known is None and target == VIRTUAL:
+        known = fidelity.get(EMBEDDED)
+    return known or Fidelity.UNSUPPORTED

@@ -1,0 +1,165 @@
+"""How each kind of change is undone, whichever fault made it. All are safe twice, and after half an injection."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from harness.errors import GuardRefused, InternalError, TargetError
+from harness.faults.load_process import load_of
+from harness.faults.objects import delete_ours, label_of, read, resource_of
+from harness.faults.port import Ground
+from harness.faults.undo import (
+    CancelInterruption,
+    DeleteObjects,
+    NothingLeft,
+    ObjectRef,
+    ResetKnob,
+    RestoreFields,
+    ResumeLoad,
+    ResumeProcess,
+    Undo,
+)
+from harness.faults.world_control import WorldControl
+from harness.kube.port import Conflict, Json, NotFound
+
+
+def world_of(ground: Ground) -> WorldControl:
+    if ground.world is None:
+        raise GuardRefused(
+            f"target {ground.target} has no emulated part whose switches could be turned",
+            hint="run this fault where nodes and cloud are emulated: embedded",
+        )
+    return ground.world
+
+
+async def _cancel_interruption(ground: Ground, undo: Undo) -> str:
+    assert isinstance(undo, CancelInterruption)
+    return await world_of(ground).cancel_interruption(undo.instance_id)
+
+
+async def _delete_objects(ground: Ground, undo: Undo) -> str:
+    """Last created, first deleted. Names the objects that are still terminating: pods have a grace of their own."""
+    assert isinstance(undo, DeleteObjects)
+    deleted = [ref for ref in reversed(undo.objects) if await delete_ours(ground.kube, ref, undo.run_label)]
+    left = await _still_there(ground, deleted, undo.run_label)
+    lingering = f", still terminating: {', '.join(map(str, left))}" if left else ""
+    return f"{len(deleted)} of {len(undo.objects)} objects deleted, the others were not there{lingering}"
+
+
+async def _still_there(ground: Ground, refs: Sequence[ObjectRef], label: str) -> list[ObjectRef]:
+    deadline = asyncio.get_running_loop().time() + ground.patience.slack_s
+    left = list(refs)
+    while left:
+        left = [ref for ref in left if (obj := await read(ground.kube, ref)) is not None and label_of(obj) == label]
+        if not left or asyncio.get_running_loop().time() >= deadline:
+            break
+        await asyncio.sleep(ground.patience.poll_s)
+    return left
+
+
+async def _resume(ground: Ground, undo: Undo) -> str:
+    return load_of(ground).resume(undo)
+
+
+async def _reset_knob(ground: Ground, undo: Undo) -> str:
+    assert isinstance(undo, ResetKnob)
+    await world_of(ground).turn(undo.knob, undo.target, undo.earlier)
+    return f"{undo.knob} of {undo.target} stands where it stood: {_shown(undo.earlier)}"
+
+
+async def _restore_fields(ground: Ground, undo: Undo) -> str:
+    """Leaves alone what somebody else has written since; says so."""
+    assert isinstance(undo, RestoreFields)
+    obj = await read(ground.kube, undo.object)
+    if obj is None:
+        return f"{undo.object} is not there any more"
+    mine, others = _split(undo.earlier, undo.ours, obj)
+    if mine:
+        resource = resource_of(undo.object)
+        try:
+            await ground.kube.patch(resource, undo.object.name, mine, undo.object.namespace or None)
+        except NotFound:
+            return f"{undo.object} is not there any more"
+        except Conflict as error:
+            raise TargetError(f"{undo.object} could not be restored: {error}") from error
+    said = f"{undo.object}: {len(_leaves(mine))} fields have their earlier value"
+    return said + (f"; left alone, for others wrote them since: {', '.join(others)}" if others else "")
+
+
+async def _nothing_left(ground: Ground, undo: Undo) -> str:
+    assert isinstance(undo, NothingLeft)
+    return undo.reason
+
+
+UNDOING: dict[str, Callable[[Ground, Undo], Awaitable[str]]] = {
+    CancelInterruption.kind: _cancel_interruption,
+    DeleteObjects.kind: _delete_objects,
+    ResumeProcess.kind: _resume,
+    ResumeLoad.kind: _resume,
+    ResetKnob.kind: _reset_knob,
+    RestoreFields.kind: _restore_fields,
+    NothingLeft.kind: _nothing_left,
+}
+
+
+async def undo_change(ground: Ground, undo: Undo) -> str:
+    """Says what it found."""
+    undoing = UNDOING.get(undo.kind)
+    if undoing is None:
+        raise InternalError(f"nobody knows how to undo {undo.kind}")
+    return await undoing(ground, undo)
+
+
+def by_hand(undo: Undo | None, control_url: str = "$CONTROL_URL") -> str:
+    """The command with which a person undoes it, for the day on which we cannot."""
+    match undo:
+        case CancelInterruption():
+            return f"curl -X DELETE {control_url}/v1/instances/{undo.instance_id}/interruption"
+        case DeleteObjects():
+            names = "; ".join(
+                f"kubectl delete {ref.kind.lower()} {ref.name}" + (f" -n {ref.namespace}" if ref.namespace else "")
+                for ref in reversed(undo.objects)
+            )
+            return f"{names} (only what carries the label gpu-harness.dev/run={undo.run_label})"
+        case ResumeProcess():
+            return f"kill -CONT {undo.pid}"
+        case ResetKnob():
+            body = json.dumps({"value": undo.earlier})
+            return f"curl -X PUT -d '{body}' {control_url}/v1/knobs/{undo.knob}/{undo.target}"
+        case RestoreFields():
+            ref = undo.object
+            where = f" -n {ref.namespace}" if ref.namespace else ""
+            return f"kubectl patch {ref.kind.lower()} {ref.name}{where} --type merge -p '{json.dumps(undo.earlier)}'"
+        case _:
+            return "nothing can be done by hand"
+
+
+def _split(earlier: Mapping[str, Json], ours: Mapping[str, Json], obj: Json) -> tuple[Json, list[str]]:
+    """The part of ``earlier`` whose fields still have our value, and the paths of those that do not."""
+    mine: Json = {}
+    others: list[str] = []
+    for key, value in earlier.items():
+        now, wrote = (obj or {}).get(key), ours.get(key)
+        if isinstance(value, Mapping) and isinstance(wrote, Mapping):
+            inner, foreign = _split(value, wrote, now if isinstance(now, dict) else {})
+            others += [f"{key}.{path}" for path in foreign]
+            if inner:
+                mine[key] = inner
+        elif now in (wrote, value):
+            mine[key] = value
+        else:
+            others.append(key)
+    return mine, others
+
+
+def _leaves(patch: Mapping[str, Json]) -> list[str]:
+    found: list[str] = []
+    for key, value in patch.items():
+        found += [f"{key}.{p}" for p in _leaves(value)] if isinstance(value, Mapping) and value else [key]
+    return found
+
+
+def _shown(value: object) -> str:
+    return "its default" if value is None else json.dumps(value)
