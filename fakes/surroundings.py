@@ -46,7 +46,7 @@ MakeKube = Callable[[str], Kube]
 
 
 class Surroundings:
-    """``kube`` is the control plane's way in; each client here goes through a door of its own. Needs a running event loop.
+    """``kube`` is the control plane's way in, on which each client here has a door. Needs a running event loop.
 
     With a ``switchboard`` model servers and scrapes need no sockets, and nothing here does.
     """
