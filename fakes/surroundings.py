@@ -25,6 +25,7 @@ from fakes.controllers.karpenter.provisioner import Provisioner
 from fakes.controllers.karpenter.termination import Termination
 from fakes.gateway.gateway import Gateway
 from fakes.metrics.custom_metrics import CustomMetrics
+from fakes.metrics.gpu_scraper import GpuNode, GpuScraper
 from fakes.metrics.scraper import Scraper
 from fakes.metrics.source import LocalSource
 from fakes.nodes.assigned import AssignedPods
@@ -81,7 +82,8 @@ class Surroundings:
         wire_doors(self.control, self._doors)
         source = LocalSource(switchboard) if switchboard else None
         self.scraper = Scraper(self.kube("prometheus"), self.timing, config.gateway_namespace, "", source)
-        self.metrics = CustomMetrics(self.scraper, wall)
+        self.gpu_scraper = GpuScraper(self.timing, self._gpu_nodes)
+        self.metrics = CustomMetrics(self.scraper, wall, self.gpu_scraper)
         self.gateway = Gateway(
             self.kube("gateway"), config.gateway_namespace, config.gateway_service, self.rng("gateway"), self._bugs
         )
@@ -112,6 +114,7 @@ class Surroundings:
             CloudNodeController(kube("cloud-controller-manager"), self.cloud).run(),
             self._pod_informer.run(),
             self.scraper.run(),
+            self.gpu_scraper.run(),
             self.gateway.run(),
         ]
 
@@ -135,6 +138,13 @@ class Surroundings:
         if kubelet := self.kubelets.pop(instance.node, None):
             kubelet.kill()
 
+    def _gpu_nodes(self) -> dict[str, GpuNode]:
+        return {
+            name: GpuNode(kubelet.machine.pool.gpu_product, kubelet.gpus)
+            for name, kubelet in self.kubelets.items()
+            if kubelet.machine.pool.gpus
+        }
+
     async def _model_server(self, pod: Json, container: Json, say: Say) -> Container:
         server = VllmContainer(
             pod,
@@ -145,6 +155,7 @@ class Surroundings:
             wall=self.wall,
             note=self._ledger.of(pod["metadata"]["name"]) if self._ledger else None,
             door=self._door,
+            say=say,
         )
         await server.start()
         return server

@@ -102,6 +102,7 @@ async def serve(config: WorldConfig, ready: Path, ttl_s: float | None, ledger: P
     apps = {
         "api_url": Served(api),
         "gateway_url": Served(world.gateway.app()),
+        "gpu_metrics_url": Served(world.surroundings.gpu_scraper.app()),
         "control_url": Served(
             control_app(world.surroundings.control, {"time_scale": config.time_scale, "seed": config.seed}),
         ),

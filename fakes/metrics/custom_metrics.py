@@ -13,11 +13,13 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from fakes.clock import WallClock, stamp
+from fakes.metrics.gpu_scraper import GpuScraper
 from fakes.metrics.reader import PodMetric
 from fakes.metrics.scraper import Scrape, Scraper
 from harness.kube.port import POD, ApiError, Json
 
 GROUP = "custom.metrics.k8s.io"
+GPU_METRICS = "DCGM_FI_"
 WINDOW_S = 60.0
 """What the autoscaler assumes when a value comes without a window, as values of gauges do."""
 
@@ -42,8 +44,9 @@ class CustomMetrics:
     group = GROUP
     version = "v1beta1"
 
-    def __init__(self, scraper: Scraper, wall: WallClock) -> None:
+    def __init__(self, scraper: Scraper, wall: WallClock, gpus: GpuScraper | None = None) -> None:
         self._scraper = scraper
+        self._gpus = gpus
         self._wall = wall
         self.v1beta2 = CustomMetricsV2(self)
 
@@ -62,7 +65,7 @@ class CustomMetrics:
                 "kind": "MetricValueList",
                 "verbs": ["get"],
             }
-            for name in self._scraper.names()
+            for name in (*self._scraper.names(), *(self._gpus.names() if self._gpus else ()))
         ]
 
     async def handle(self, path: str, query: Mapping[str, str]) -> tuple[int, Json]:
@@ -95,7 +98,10 @@ class CustomMetrics:
         }
 
     def _value(self, namespace: str, pod: str, metric: str) -> PodMetric | None:
-        scrape = self._scraper.latest(namespace, pod)
+        if self._gpus is not None and metric.startswith(GPU_METRICS):
+            scrape = self._gpus.latest(namespace, pod)
+        else:
+            scrape = self._scraper.latest(namespace, pod)
         if scrape is None:
             return None
         value = scrape.value(metric)

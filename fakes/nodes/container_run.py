@@ -66,6 +66,11 @@ class ContainerRun:
         self._back_off_s = 0.0
         self._began_s = 0.0
 
+    @property
+    def process(self) -> Container | None:
+        """What runs now."""
+        return self._process
+
     def stop(self, deadline_s: float) -> None:
         """PreStop hook, SIGTERM, and SIGKILL at ``deadline_s`` of the event loop. Again with an earlier deadline, it
         hurries."""

@@ -34,6 +34,11 @@ class DevicePlugin:
     def ids(self) -> tuple[str, ...]:
         return tuple(self._devices)
 
+    @property
+    def health(self) -> dict[str, bool]:
+        """By device, as the hardware is, whoever has been told."""
+        return dict(self._devices)
+
     def start(self) -> None:
         """The process starts and registers. Devices that were unhealthy stay so."""
         if not self.running:

@@ -16,6 +16,7 @@ from fakes.nodes.device_plugin import DevicePlugin
 from fakes.nodes.devices import DeviceManager
 from fakes.nodes.events import EventRecorder
 from fakes.nodes.eviction import EvictionManager
+from fakes.nodes.gpus import Gpu
 from fakes.nodes.images import ImageStore, Registry
 from fakes.nodes.labels import GPU_RESOURCE, node_labels
 from fakes.nodes.logs import PodLogs
@@ -185,13 +186,20 @@ class Kubelet:
                 return
         raise KeyError(f"no pod {namespace}/{pod} on node {self.machine.name}")
 
-    def gpu_holders(self) -> dict[str, tuple[Json, str]]:
-        """Who holds each device of this node: the pod and the container, by device."""
-        return {
-            id: (self._workers[uid].pod, container)
-            for id, (uid, container) in self._devices.holders().items()
-            if uid in self._workers
-        }
+    def gpus(self) -> list[Gpu]:
+        """The GPUs of this node, and what is done to them now."""
+        holders = self._devices.holders()
+        found: list[Gpu] = []
+        for index, (id, healthy) in enumerate(self.plugin.health.items()):
+            uid, container = holders.get(id, ("", ""))
+            worker = self._workers.get(uid)
+            if worker is None:
+                found.append(Gpu(index, id, healthy))
+            else:
+                meta = worker.pod["metadata"]
+                use = worker.gpu_use(container)
+                found.append(Gpu(index, id, healthy, use, meta["namespace"], meta["name"], container))
+        return found
 
     # Life.
 

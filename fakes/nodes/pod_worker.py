@@ -12,6 +12,7 @@ from fakes.nodes.config_refs import missing_volume
 from fakes.nodes.container_run import ContainerRun, PodHooks
 from fakes.nodes.container_start import resync_s
 from fakes.nodes.container_status import ContainerView, Ended, Role
+from fakes.nodes.gpus import GpuUse, UsesGpus, annotated_use
 from fakes.nodes.pod_status import OWN_CONDITIONS, PodFacts, Verdict, pod_status, rejected_status
 from fakes.nodes.services import NodeServices
 from harness.kube.port import POD, Conflict, Json, NotFound, PatchType
@@ -102,6 +103,16 @@ class PodWorker:
     def oom_kill(self, container: str) -> None:
         """Raises KeyError for a container that the pod does not have."""
         next(run for run in self._runs if run.view.name == container).oom_kill()
+
+    def gpu_use(self, container: str) -> GpuUse:
+        """What the container does to each of its GPUs."""
+        run = next((r for r in self._runs if r.view.name == container), None)
+        if run is None or not run.view.is_running:
+            return GpuUse()
+        process = run.process
+        if isinstance(process, UsesGpus):
+            return process.gpu_use()
+        return annotated_use(self._pod["metadata"].get("annotations") or {})
 
     def show(self) -> None:
         """Something that its status shows has changed outside of it."""

@@ -9,13 +9,15 @@ from random import Random
 
 from fakes.clock import WallClock, parse_stamp
 from fakes.config import PlantedBug
+from fakes.nodes.gpus import GpuUse
+from fakes.nodes.logs import Say
 from fakes.timing import Timing
 from fakes.vllm.door import MakeDoor
 from fakes.vllm.flags import FlagError, parse_flags
 from fakes.vllm.http_door import HttpDoor
 from fakes.vllm.ledger import Ledger, Note
 from fakes.vllm.presets import DEFAULT_PROFILE, PROFILES
-from fakes.vllm.server import SIGKILL_CODE, ModelServer
+from fakes.vllm.server import SIGKILL_CODE, ModelServer, Phase
 from harness.kube.port import Json
 
 log = logging.getLogger(__name__)
@@ -25,10 +27,15 @@ USAGE_CODE = 2
 """Exit code of a server that did not understand its command line."""
 
 
+def _silent(line: str) -> None:
+    """For who keeps no logs."""
+
+
 class VllmContainer:
     """``start`` binds the port and begins to load the model; the port is listened on once it is loaded.
 
-    Without ``wall`` the answers' ``created`` counts from the pod's creation. ``note`` gets the lines of its ledger.
+    Without ``wall`` the answers' ``created`` counts from the pod's creation. ``note`` gets the lines of its ledger,
+    ``say`` those of its log.
     """
 
     def __init__(
@@ -42,7 +49,9 @@ class VllmContainer:
         wall: WallClock | None = None,
         note: Note | None = None,
         door: MakeDoor = HttpDoor,
+        say: Say = _silent,
     ) -> None:
+        self._say = say
         self._timing = timing
         self._rng = rng
         self._name = str(pod["metadata"]["name"])
@@ -68,8 +77,11 @@ class VllmContainer:
                 ledger=self._ledger,
                 door=door,
             )
+            self._memory = flags.gpu_memory_utilization
+            say(f"INFO [api_server.py] vLLM API server, model {flags.model}")
         except FlagError as error:
             log.error("%s: %s", self._name, error)
+            say(str(error))
             self._failed = USAGE_CODE
 
     async def start(self) -> None:
@@ -79,15 +91,25 @@ class VllmContainer:
 
     async def _load_model(self, server: ModelServer) -> None:
         await asyncio.sleep(self._timing.draw_s(self._timing.durations.model_load, self._rng))
+        self._say("INFO [core.py] init engine (profile, create kv cache, warmup model) done")
         await server.listen()
+        self._say("INFO: Application startup complete.")
 
     @property
     def ledger(self) -> Ledger:
         """What this process sent; it stays readable after its end."""
         return self._ledger
 
+    def gpu_use(self) -> GpuUse:
+        """Weights and KV cache are taken in advance, all at once: what is held says nothing of the load."""
+        server = self._server
+        if server is None or server.phase in (Phase.LOADING, Phase.EXITED):
+            return GpuUse()
+        return GpuUse(server.engine.duty.share(asyncio.get_running_loop().time()), self._memory)
+
     def terminate(self) -> None:
         if self._server is not None:
+            self._say("INFO [launcher.py] Shutting down FastAPI HTTP server.")
             self._server.terminate()
 
     def kill(self) -> None:

@@ -14,6 +14,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Protocol
 
+from fakes.vllm.duty import DutyCycle
 from fakes.vllm.metrics import EngineMetrics
 from fakes.vllm.presets import LatencyProfile
 
@@ -77,6 +78,7 @@ class Engine:
         self._handle: asyncio.Handle | None = None
         self._step_end_s = 0.0
         self.stopped = False
+        self.duty = DutyCycle()
         self.waiting: deque[EngineRequest] = deque()
         self.running: list[EngineRequest] = []
         # One block is vLLM's null block and is never handed out.
@@ -103,6 +105,7 @@ class Engine:
     def stop(self) -> None:
         """The engine is dead: no further step. What was queued or running stays as it is, and so do the gauges."""
         self.stopped = True
+        self.duty.end(self._loop.time())
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
@@ -118,6 +121,7 @@ class Engine:
         self._show_queue()
         if not batch:
             self._handle = None
+            self.duty.end(self._step_end_s)
             return
         tokens = kv_tokens = 0
         for request, n in batch:
@@ -125,6 +129,7 @@ class Engine:
             if n == 1:
                 kv_tokens += request.computed
         start_s = max(self._step_end_s, self._loop.time() - LAG_MAX_S)
+        self.duty.begin(start_s)
         self._step_end_s = start_s + self._profile.step_s(tokens, kv_tokens, len(batch))
         self._handle = self._loop.call_at(self._step_end_s, self._finish_step, batch, tokens)
 

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 WITHOUT_EFFECT = (
     "tensor-parallel-size", "pipeline-parallel-size", "dtype", "quantization", "kv-cache-dtype", "load-format",
-    "download-dir", "tokenizer", "tokenizer-mode", "gpu-memory-utilization", "swap-space", "seed", "max-log-len",
+    "download-dir", "tokenizer", "tokenizer-mode", "swap-space", "seed", "max-log-len",
     "uvicorn-log-level", "distributed-executor-backend", "compilation-config", "optimization-level", "revision",
     "generation-config", "chat-template", "max-parallel-loading-workers", "attention-backend",
 )  # fmt: skip
@@ -29,7 +29,8 @@ SWITCHES_WITHOUT_EFFECT = (
 COUNTS = ("max-num-seqs", "max-num-batched-tokens", "num-gpu-blocks-override", "max-num-queued-reqs")
 SWITCHES = ("enable-server-load-tracking", "enable-request-id-headers", "enable-force-include-usage")
 HONOURED = (
-    "model", "served-model-name", "host", "port", "max-model-len", "block-size", "shutdown-timeout", *COUNTS, *SWITCHES,
+    "model", "served-model-name", "host", "port", "max-model-len", "block-size", "shutdown-timeout",
+    "gpu-memory-utilization", *COUNTS, *SWITCHES,
 )  # fmt: skip
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 MAX_MODEL_LEN = 32_768
@@ -54,6 +55,8 @@ class ServerFlags:
     block_size: int = BLOCK_SIZE
     num_gpu_blocks_override: int | None = None
     max_num_queued_reqs: int | None = None
+    gpu_memory_utilization: float = 0.92
+    """How much of each GPU's memory it takes, for weights and KV cache together, before the first request."""
     shutdown_timeout_s: float = 0.0
     enable_server_load_tracking: bool = False
     enable_request_id_headers: bool = False
@@ -83,6 +86,13 @@ def seconds(text: str) -> float:
     return value
 
 
+def share(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(f"must be above 0 and at most 1, got {value}")
+    return value
+
+
 @cache
 def _parser() -> _Parser:
     parser = _Parser(prog="vllm serve", add_help=False, allow_abbrev=False)
@@ -96,6 +106,7 @@ def _parser() -> _Parser:
     parser.add_argument("--max-model-len", type=count, default=MAX_MODEL_LEN)
     parser.add_argument("--block-size", type=count, default=BLOCK_SIZE)
     parser.add_argument("--shutdown-timeout", type=seconds, default=0.0)
+    parser.add_argument("--gpu-memory-utilization", type=share, default=0.92)
     for name in SWITCHES:
         parser.add_argument(f"--{name}", action="store_true")
     for name in WITHOUT_EFFECT:
@@ -148,6 +159,7 @@ def _parsed(command: tuple[str, ...]) -> ServerFlags:
         num_gpu_blocks_override=args.num_gpu_blocks_override,
         max_num_queued_reqs=args.max_num_queued_reqs,
         shutdown_timeout_s=args.shutdown_timeout,
+        gpu_memory_utilization=args.gpu_memory_utilization,
         enable_server_load_tracking=args.enable_server_load_tracking,
         enable_request_id_headers=args.enable_request_id_headers,
         enable_force_include_usage=args.enable_force_include_usage,
