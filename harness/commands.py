@@ -186,6 +186,20 @@ def explain(
 
 
 @app.command()
+def schema(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="verdict: of verdict.json.")] = "verdict",
+) -> ExitCode:
+    """Print the JSON schema of a file that we write for other programs."""
+    from harness.schemas import SCHEMAS, schema_text
+    from harness.spec.document import did_you_mean
+
+    if name not in SCHEMAS:
+        raise BadInput(f"there is no schema {name!r}", hint=did_you_mean(name, list(SCHEMAS)))
+    typer.echo(schema_text(name), nl=False)
+    return ExitCode.PASS
+
+
+@app.command()
 def up(
     experiment: Annotated[
         Path | None, typer.Argument(metavar="[EXPERIMENT]", help="Take its world and manifests; else two empty nodes.")

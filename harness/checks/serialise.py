@@ -10,10 +10,14 @@ from typing import Any
 from harness.errors import BadInput, Where
 from harness.verdict import Evidence, Finding, Role, Status, Value, Verdict
 
+VERDICT_SCHEMA = "gpu-harness/verdict/1"
+"""The version of what is written here: ``harness/schemas/verdict.json``."""
+
 
 def verdict_to_json(verdict: Verdict) -> str:
     """Equal verdicts are equal bytes. Holds no time of day and no path, so ``check`` repeats it on any machine."""
     document = {
+        "schema": VERDICT_SCHEMA,
         "status": verdict.status.value,
         "exit_code": int(verdict.exit_code),
         "sentence": verdict.sentence,

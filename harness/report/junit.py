@@ -1,8 +1,13 @@
-"""junit.xml: each finding is a test case; FAIL is a failure, UNKNOWN an error, so that neither looks like a pass."""
+"""junit.xml: each finding is a test case; FAIL is a failure, UNKNOWN an error, so that neither looks like a pass.
+
+Kept to what all readers agree on: Jenkins' schema (jenkins-junit.xsd of its xUnit plugin), GitLab (which names a test
+by ``classname`` and ``name``, and shows the failure's text and ``file``) and the common actions on GitHub.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -15,6 +20,8 @@ if TYPE_CHECKING:
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _EVIDENCE_ROWS = 30
+_LONGEST = 20_000
+"""Characters of one text: readers cut, or refuse, what is much longer."""
 
 
 def junit_xml(history: History, verdict: Verdict) -> str:
@@ -22,26 +29,31 @@ def junit_xml(history: History, verdict: Verdict) -> str:
     statuses = [status_of(finding) for finding in verdict.findings]
     failures, errors = statuses.count(Status.FAIL), statuses.count(Status.UNKNOWN)
     counts = {"tests": str(len(statuses)), "failures": str(failures), "errors": str(errors)}
+    # No test is ever skipped: what could not be judged is an error.
     name = _text(run.title or run.experiment or "gpu-harness")
     suites = ET.Element("testsuites", {"name": "gpu-harness", **counts})
     took = f"{max(0.0, clock_s(run.load_end_ns - run.load_start_ns)):.3f}"
-    suite = ET.SubElement(suites, "testsuite", {"name": name, **counts, "time": took})
+    suite = ET.SubElement(suites, "testsuite", {"name": name, "id": "0", **counts, "skipped": "0", "time": took})
     if run.started_utc:
-        suite.set("timestamp", _text(run.started_utc))
+        suite.set("timestamp", _text(run.started_utc.removesuffix("Z")))  # always UTC; not all readers know the Z
     properties = ET.SubElement(suite, "properties")
     for key, value in (
         ("verdict", verdict.status.value), ("sentence", verdict.sentence), ("seed", run.seed), ("target", run.target),
         ("time_scale", run.time_scale), ("commit", run.commit), ("command", run.command),
     ):  # fmt: skip
         ET.SubElement(properties, "property", {"name": key, "value": _text(str(value))})
+    seen: Counter[str] = Counter()
     for finding in verdict.findings:
-        _case(suite, finding)
+        seen[finding.check] += 1
+        again = f" ({seen[finding.check]})" if seen[finding.check] > 1 else ""
+        _case(suite, finding, finding.check + again, run.experiment)
     ET.indent(suites, " ")
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
 
 
-def _case(suite: ET.Element, finding: Finding) -> None:
-    case = ET.SubElement(suite, "testcase", {"classname": f"gpu-harness.{finding.role.value}", "name": finding.check})
+def _case(suite: ET.Element, finding: Finding, name: str, experiment: str) -> None:
+    about = {"classname": f"gpu-harness.{finding.role.value}", "name": name, "time": "0"}
+    case = ET.SubElement(suite, "testcase", about | ({"file": _text(experiment)} if experiment else {}))
     status = status_of(finding)
     sentence = _text(finding.sentence + (f" [{finding.because}]" if finding.because else ""))
     if status is not Status.PASS:
@@ -54,4 +66,5 @@ def _case(suite: ET.Element, finding: Finding) -> None:
 
 def _text(text: str) -> str:
     """Without the control characters that no XML may hold."""
-    return _NOT_XML.sub("�", text)
+    whole = _NOT_XML.sub("�", text)
+    return whole if len(whole) <= _LONGEST else whole[: _LONGEST - 1] + "…"

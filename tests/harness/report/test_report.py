@@ -183,6 +183,52 @@ def test_junit_counts_fail_as_failure_and_unknown_as_error(bad: tuple[History, V
     assert cases["pdb"].find("failure") is None
 
 
+JENKINS: dict[str, tuple[set[str], set[str], list[str]]] = {
+    "testsuites": ({"name", "time", "tests", "failures", "disabled", "errors"}, set(), ["testsuite"]),
+    "testsuite": (
+        {"name", "tests", "failures", "errors", "time", "disabled", "skipped", "timestamp", "hostname", "id", "package"}
+        | {"group", "url", "version", "file", "log"},
+        {"name", "tests"},
+        ["properties", "testcase", "system-out", "system-err"],
+    ),
+    "properties": (set(), set(), ["property"]),
+    "property": ({"name", "value"}, {"name", "value"}, []),
+    "testcase": (
+        {"name", "assertions", "time", "classname", "status", "group", "file", "line"},
+        {"name"},
+        ["skipped", "error", "failure", "system-out", "system-err"],
+    ),
+    "failure": ({"message", "type"}, set(), []),
+    "error": ({"message", "type"}, set(), []),
+    "system-out": (set(), set(), []),
+}
+"""What jenkins-junit.xsd allows of an element: attributes, those it must have, and its children in their order."""
+
+
+def expect_jenkins(element: ET.Element) -> None:
+    allowed, needed, children = JENKINS[element.tag]
+    assert needed <= set(element.attrib) <= allowed, element.tag
+    assert [c.tag for c in element] == sorted((c.tag for c in element), key=children.index), element.tag
+    assert children or not (element.text or "").strip() or element.tag in ("failure", "error", "system-out")
+    for child in element:
+        expect_jenkins(child)
+
+
+@pytest.mark.parametrize("asked", [SPECS, (SPECS[0], SPECS[0]), ()], ids=["once", "a check twice", "nothing"])
+def test_junit_is_what_jenkins_gitlab_and_github_read(asked: tuple[CheckSpec, ...]) -> None:
+    history = demo(cut=3)
+    root = ET.fromstring(junit_xml(history, judge(history, asked)))
+    expect_jenkins(root)
+    (suite,) = root
+    cases = suite.findall("testcase")
+    names = [(case.get("classname"), case.get("name")) for case in cases]
+    assert len(set(names)) == len(cases) == int(suite.get("tests") or 0)
+    for counted, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        assert int(suite.get(counted) or 0) == len(suite.findall(f"testcase/{tag}"))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", suite.get("timestamp") or "")
+    assert all(float(case.get("time") or "x") >= 0 and case.get("file") == "story.yaml" for case in cases)
+
+
 def test_junit_survives_control_characters(good: tuple[History, Verdict]) -> None:
     history, verdict = good
     ET.fromstring(junit_xml(history, replace(verdict, sentence="\x1b[31m<&>\x00")))
