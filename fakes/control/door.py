@@ -203,13 +203,14 @@ class DoorKube:
         *,
         grace_s: int | None = None,
         uid: str | None = None,
+        propagation: str | None = None,
     ) -> None:
         await self._door.enter(resource, "delete")
-        await self._kube.delete(resource, name, namespace, grace_s=grace_s, uid=uid)
+        await self._kube.delete(resource, name, namespace, grace_s=grace_s, uid=uid, propagation=propagation)
 
-    async def evict(self, name: str, namespace: str, *, grace_s: int | None = None) -> None:
+    async def evict(self, name: str, namespace: str, *, grace_s: int | None = None, dry_run: bool = False) -> None:
         await self._door.enter(POD, "evict")
-        await self._kube.evict(name, namespace, grace_s=grace_s)
+        await self._kube.evict(name, namespace, grace_s=grace_s, dry_run=dry_run)
 
     async def bind(self, name: str, namespace: str, node: str) -> None:
         await self._door.enter(POD, "bind")

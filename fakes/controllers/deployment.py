@@ -3,39 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from random import Random
 
-from fakes.clock import WallClock, parse_stamp
+from fakes.clock import WallClock
 from fakes.controllers.controller import Reconciler, run_controller
 from fakes.controllers.events import EventRecorder
 from fakes.controllers.informer import Informer, Key, key_of
 from fakes.controllers.objects import (
     condition_of,
     controller_of,
-    controller_reference,
-    is_controlled_by,
+    controller_uid,
+    generation_of,
+    is_terminal,
     is_terminating,
     merged,
     name_of,
     namespace_of,
+    same_status,
     sorted_by_name,
+    uid_of,
 )
-from fakes.controllers.rollout import (
+from fakes.controllers.progress import (
+    PROGRESSING,
+    TIMED_OUT_REASON,
+    available_condition,
+    condition,
+    deadline_s,
+    failure_condition,
+    overdue_s,
+    paused_condition,
+    with_deployment_condition,
+    with_progress,
+    without,
+)
+from fakes.controllers.revisions import (
     DESIRED,
-    HASH_LABEL,
     MAX_REPLICAS,
     REVISION,
+    is_saturated,
+    new_set,
+    number_noted,
+    revised,
+    revision_of,
+    with_limits,
+    with_revision,
+)
+from fakes.controllers.rollout import (
+    HASH_LABEL,
     SetState,
-    available_condition,
-    has_moved,
     is_complete,
     is_rolling,
     new_set_size,
     old_set_sizes,
     proportional_sizes,
     room_of,
-    set_condition,
     status_counts,
     template_hash,
     wanted_replicas,
@@ -43,8 +64,8 @@ from fakes.controllers.rollout import (
 from fakes.timing import Timing
 from harness.kube.port import DEPLOYMENT, POD, REPLICA_SET, AlreadyExists, EventType, Json, Kube, NotFound
 
-PROGRESS_DEADLINE_S = 600
 REVISION_HISTORY = 10
+RETRY_S = 0.1
 
 
 class DeploymentController:
@@ -58,6 +79,8 @@ class DeploymentController:
         self._deployments = Informer(kube, DEPLOYMENT)
         self._sets = Informer(kube, REPLICA_SET)
         self._pods = Informer(kube, POD)
+        self._owned_sets = self._sets.index(controller_uid)
+        self._owned_pods = self._pods.index(controller_uid)
         self._loop: Reconciler[Key] = Reconciler(self._sync)
         self._deployments.on_change(lambda type, new, old: self._loop.queue.add(key_of(new)))
         self._sets.on_change(self._set_changed)
@@ -82,19 +105,30 @@ class DeploymentController:
         deployment = self._deployments.objects.get(key)
         if deployment is None:
             return
-        owned = sorted_by_name(s for s in self._sets.values() if is_controlled_by(s, deployment))
-        new = self._current(deployment, owned)
+        owned = sorted_by_name(self._owned_sets.get(uid_of(deployment)))
         if is_terminating(deployment):
-            await self._write_status(deployment, new, owned)
+            await self._write_status(deployment, self._current(deployment, owned), owned, estimate=False)
             return
+        if (said := paused_condition(deployment, self._wall.stamp())) is not None:
+            conditions = with_deployment_condition(_conditions(deployment), said)
+            await self._update_status(deployment, {**(deployment.get("status") or {}), "conditions": conditions})
+            if deployment["spec"].get("paused"):
+                return  # the write comes back to us
+            # Resumed, Kubernetes goes on with what it had read before that write. What it then has to say of a new
+            # ReplicaSet meets a conflict and is never said.
+        new = self._current(deployment, owned)
+        if new is not None and (noted := revised(deployment, new, owned)) is not None:
+            await self._kube.update(REPLICA_SET, noted)
+            return
+        if new is not None:
+            await self._note_revision(deployment, revision_of(new))
         if deployment["spec"].get("paused") or self._was_scaled(deployment, owned):
-            await self._scale_all(deployment, owned)
+            await self._scale_all(deployment, new, owned)
+            await self._write_status(deployment, new, owned, estimate=False)
+        elif is_rolling(deployment):
+            await self._roll(deployment, new, owned)
         else:
-            if new is None:
-                new = await self._create_set(deployment, owned)
-                owned = [*owned, new]
-            await self._roll(deployment, new, [s for s in owned if s is not new])
-        await self._write_status(deployment, new, owned)
+            await self._recreate(deployment, new, owned)
 
     def _current(self, deployment: Json, owned: Sequence[Json]) -> Json | None:
         wanted = template_hash(deployment)
@@ -102,164 +136,151 @@ class DeploymentController:
 
     def _was_scaled(self, deployment: Json, owned: Sequence[Json]) -> bool:
         wanted = wanted_replicas(deployment)
-        noted = [_annotation(s, DESIRED) for s in owned if wanted_replicas(s) > 0]
+        noted = [number_noted(s, DESIRED) for s in owned if wanted_replicas(s) > 0]
         return any(n is not None and n != wanted for n in noted)
 
-    async def _roll(self, deployment: Json, new: Json, old: list[Json]) -> None:
-        wanted, room, rolling = wanted_replicas(deployment), room_of(deployment), is_rolling(deployment)
-        if not rolling and old:
-            for owned in old:
-                await self._resize(deployment, owned, 0)
-            if any(self._pods_of(owned) for owned in old):
-                return
+    async def _roll(self, deployment: Json, new: Json | None, owned: list[Json]) -> None:
+        if new is None:
+            await self._create_set(deployment, owned)
+            return  # its status, and the step that counts on it, follow when the cache shows it
+        old = [s for s in owned if s is not new]
+        wanted, room = wanted_replicas(deployment), room_of(deployment)
         state, others = SetState.of(new), [SetState.of(s) for s in old]
-        size = new_set_size(wanted, state, others, room, rolling)
+        size = new_set_size(wanted, state, others, room)
         if size != state.wanted:
-            await self._resize(deployment, new, size)
-            return  # the next step counts on what this one made
-        if rolling and others:
+            new = await self._resize(deployment, new, size)
+        elif others:
             sizes = old_set_sizes(wanted, state, others, room)
-            for owned in old:
-                await self._resize(deployment, owned, sizes[name_of(owned)])
-        await self._note_limits(deployment, new)
-        if is_complete(deployment, status_counts(deployment, new, [new, *old])):
+            old = [await self._resize(deployment, s, sizes[name_of(s)]) for s in old]
+        await self._finish_rollout(deployment, new, old)
+
+    async def _recreate(self, deployment: Json, new: Json | None, owned: list[Json]) -> None:
+        """Nothing new is made before the last pod of the former template has ended."""
+        old = [s for s in owned if s is not new]
+        running = any(wanted_replicas(s) for s in old)
+        old = [await self._resize(deployment, s, 0) for s in old]
+        running = running or any((s.get("status") or {}).get("replicas") for s in old)
+        if running or any(not is_terminal(p) for s in old for p in self._owned_pods.get(uid_of(s))):
+            await self._write_status(deployment, new, owned if new is None else [new, *old])
+        elif new is None:
+            await self._create_set(deployment, owned)
+        else:
+            new = await self._resize(deployment, new, wanted_replicas(deployment))
+            await self._finish_rollout(deployment, new, old)
+
+    async def _finish_rollout(self, deployment: Json, new: Json, old: Sequence[Json]) -> None:
+        if is_complete(deployment, deployment.get("status") or {}):
             await self._forget_history(deployment, old)
+        await self._write_status(deployment, new, [new, *old])
 
-    def _pods_of(self, owned: Json) -> list[Json]:
-        return [p for p in self._pods.objects.values() if is_controlled_by(p, owned)]
-
-    async def _scale_all(self, deployment: Json, owned: Sequence[Json]) -> None:
+    async def _scale_all(self, deployment: Json, new: Json | None, owned: list[Json]) -> None:
         """Scaled, or paused: sizes follow the Deployment, templates do not move."""
         active = [s for s in owned if wanted_replicas(s) > 0]
-        current = self._current(deployment, owned)
+        wanted = wanted_replicas(deployment)
         if len(active) <= 1:
-            only = active[0] if active else current
-            if only is not None:
-                await self._resize(deployment, only, wanted_replicas(deployment))
+            newest = max(owned, key=lambda s: SetState.of(s).age_rank, default=None)
+            only = active[0] if active else new or newest
+            if only is not None and wanted_replicas(only) != wanted:
+                await self._resize(deployment, only, wanted)
             return
-        room, wanted = room_of(deployment), wanted_replicas(deployment)
-        limit = wanted + room.surge if wanted > 0 else 0
-        former = max((_annotation(s, MAX_REPLICAS) or 0 for s in active), default=0)
+        if new is not None and is_saturated(deployment, new):
+            for each in active:
+                if each is not new:
+                    await self._resize(deployment, each, 0)
+            return
+        if not is_rolling(deployment):
+            return
+        limit = wanted + room_of(deployment).surge if wanted > 0 else 0
+        status = deployment.get("status") or {}
+        former = max((number_noted(s, MAX_REPLICAS) or 0 for s in active), default=0) or int(
+            status.get("replicas") or 0
+        )
         sizes = proportional_sizes([SetState.of(s) for s in active], limit, former)
         for each in active:
-            await self._resize(deployment, each, sizes[name_of(each)])
+            await self._resize(deployment, each, sizes[name_of(each)], noting=True)
 
-    async def _resize(self, deployment: Json, owned: Json, size: int) -> None:
+    async def _resize(self, deployment: Json, owned: Json, size: int, *, noting: bool = False) -> Json:
+        """``noting``: also when only what is noted on it has changed."""
         before = wanted_replicas(owned)
-        noted = _with_limits(owned, deployment)
-        if size == before and noted["metadata"] == owned["metadata"]:
-            return
-        await self._kube.update(REPLICA_SET, merged(noted, spec={**owned["spec"], "replicas": size}))
+        noted = with_limits(owned, deployment)
+        if size == before and not (noting and noted["metadata"] != owned["metadata"]):
+            return owned
+        updated = await self._kube.update(REPLICA_SET, merged(noted, spec={**owned["spec"], "replicas": size}))
         if size != before:
             direction = "up" if size > before else "down"
             message = f"Scaled {direction} replica set {name_of(owned)} from {before} to {size}"
             await self._events.normal(DEPLOYMENT, deployment, "ScalingReplicaSet", message)
+        return updated
 
-    async def _note_limits(self, deployment: Json, owned: Json) -> None:
-        noted = _with_limits(owned, deployment)
-        if noted["metadata"] != owned["metadata"]:
-            await self._kube.update(REPLICA_SET, noted)
-
-    async def _create_set(self, deployment: Json, owned: Sequence[Json]) -> Json:
-        template, hash = deployment["spec"]["template"], template_hash(deployment)
-        meta = template.get("metadata") or {}
-        labels = {**(meta.get("labels") or {}), HASH_LABEL: hash}
-        selector = deployment["spec"]["selector"]
-        room, wanted = room_of(deployment), wanted_replicas(deployment)
-        empty = SetState(f"{name_of(deployment)}-{hash}", 0, 0, 0)
-        size = new_set_size(wanted, empty, [SetState.of(s) for s in owned], room, is_rolling(deployment) or bool(owned))
-        revision = 1 + max((_annotation(s, REVISION) or 0 for s in owned), default=0)
-        made = {
-            "apiVersion": REPLICA_SET.api_version,
-            "kind": REPLICA_SET.kind,
-            "metadata": {
-                "name": empty.name,
-                "namespace": namespace_of(deployment),
-                "labels": labels,
-                "annotations": {**_limits(deployment), REVISION: str(revision)},
-                "ownerReferences": [controller_reference(DEPLOYMENT, deployment)],
-            },
-            "spec": {
-                "replicas": size,
-                "minReadySeconds": int(deployment["spec"].get("minReadySeconds") or 0),
-                "selector": {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), HASH_LABEL: hash}},
-                "template": {**template, "metadata": {**meta, "labels": labels}},
-            },
-        }
+    async def _create_set(self, deployment: Json, owned: Sequence[Json]) -> None:
+        made = new_set(deployment, owned)
+        name, size = name_of(made), wanted_replicas(made)
         try:
-            created = await self._kube.create(REPLICA_SET, made, namespace_of(deployment))
+            made = await self._kube.create(REPLICA_SET, made, namespace_of(deployment))
         except AlreadyExists:
-            return await self._kube.get(REPLICA_SET, empty.name, namespace_of(deployment))  # the cache was behind
+            return  # the cache was behind, and will have caught up by the next sync
         if size:
-            message = f"Scaled up replica set {empty.name} from 0 to {size}"
+            message = f"Scaled up replica set {name} from 0 to {size}"
             await self._events.normal(DEPLOYMENT, deployment, "ScalingReplicaSet", message)
-        await self._note_revision(deployment, revision)
-        return created
+        status = {**(deployment.get("status") or {})}
+        if deadline_s(deployment) is not None:
+            said = ("True", "NewReplicaSetCreated", f'Created new replica set "{name}"')
+            created = condition(PROGRESSING, *said, self._wall.stamp())
+            status["conditions"] = with_deployment_condition(_conditions(deployment), created)
+        await self._update_status(with_revision(deployment, revision_of(made)), status)
 
-    async def _note_revision(self, deployment: Json, revision: int) -> None:
-        patch = {"metadata": {"annotations": {REVISION: str(revision)}}}
-        await self._kube.patch(DEPLOYMENT, name_of(deployment), patch, namespace_of(deployment))
+    async def _note_revision(self, deployment: Json, revision: str) -> None:
+        if revision and with_revision(deployment, revision) is not deployment:
+            patch = {"metadata": {"annotations": {REVISION: revision}}}
+            await self._kube.patch(DEPLOYMENT, name_of(deployment), patch, namespace_of(deployment))
 
     async def _forget_history(self, deployment: Json, old: Sequence[Json]) -> None:
         kept = deployment["spec"].get("revisionHistoryLimit")
-        idle = [s for s in old if not wanted_replicas(s) and not (s.get("status") or {}).get("replicas")]
-        idle.sort(key=lambda s: (_annotation(s, REVISION) or 0, name_of(s)))
-        for owned in idle[: max(0, len(idle) - (REVISION_HISTORY if kept is None else int(kept)))]:
+        alive = sorted((s for s in old if not is_terminating(s)), key=lambda s: number_noted(s, REVISION) or 0)
+        for owned in alive[: max(0, len(alive) - (REVISION_HISTORY if kept is None else int(kept)))]:
+            status = owned.get("status") or {}
+            behind = generation_of(owned) > int(status.get("observedGeneration") or 0)
+            if wanted_replicas(owned) or status.get("replicas") or behind:
+                continue
             try:
                 await self._kube.delete(REPLICA_SET, name_of(owned), namespace_of(owned))
             except NotFound:
                 continue
 
-    async def _write_status(self, deployment: Json, new: Json | None, owned: Sequence[Json]) -> None:
-        old = deployment.get("status") or {}
-        counts = status_counts(deployment, new, owned)
-        conditions = available_condition(deployment, counts, old.get("conditions") or [], self._wall.stamp())
-        status = {**counts, "conditions": self._with_progress(deployment, new, counts, conditions)}
-        if status != old:
-            fresh = self._deployments.objects.get(key_of(deployment), deployment)
-            await self._kube.update(DEPLOYMENT, merged(fresh, status=status), subresource="status")
+    async def _write_status(
+        self, deployment: Json, new: Json | None, owned: Sequence[Json], *, estimate: bool = True
+    ) -> None:
+        """Without ``estimate`` nothing is said about the progress of a rollout: there is none."""
+        counts, stamp = status_counts(deployment, new, owned), self._wall.stamp()
+        conditions = available_condition(deployment, counts, _conditions(deployment), stamp)
+        if estimate:
+            now, scale = self._wall.now(), self._timing.time_scale
+            conditions = with_progress(deployment, new, counts, conditions, now, stamp, scale)
+            failed = failure_condition(new, owned)
+            conditions = (
+                without(conditions, "ReplicaFailure")
+                if failed is None
+                else with_deployment_condition(conditions, failed)
+            )
+        status = {**counts, "conditions": conditions}
+        if not same_status(status, deployment.get("status") or {}):
+            await self._update_status(deployment, status)
+        elif estimate:
+            self._look_again(deployment, counts)
 
-    def _with_progress(self, deployment: Json, new: Json | None, counts: Json, conditions: list[Json]) -> list[Json]:
-        old = condition_of(deployment, "Progressing")
-        stamp = self._wall.stamp()
-        subject = f'ReplicaSet "{name_of(new)}"' if new is not None else f'Deployment "{name_of(deployment)}"'
-        settled = old is not None and old.get("reason") == "NewReplicaSetAvailable"
-        if is_complete(deployment, counts):
-            message = f"{subject} has successfully progressed."
-            return set_condition(conditions, "Progressing", "True", "NewReplicaSetAvailable", message, stamp)
-        if settled and counts["updatedReplicas"] == counts["replicas"]:
-            return conditions  # a finished rollout that lost or gained pods is no new rollout
-        if old is None and new is not None:
-            message = f'Created new replica set "{name_of(new)}"'
-            return set_condition(conditions, "Progressing", "True", "NewReplicaSetCreated", message, stamp)
-        if settled or has_moved(deployment.get("status") or {}, counts):
-            message = f"{subject} is progressing."
-            return set_condition(conditions, "Progressing", "True", "ReplicaSetUpdated", message, stamp, touch=True)
-        if old is not None and self._overdue(deployment, old):
-            message = f"{subject} has timed out progressing."
-            return set_condition(conditions, "Progressing", "False", "ProgressDeadlineExceeded", message, stamp)
-        return conditions
+    async def _update_status(self, deployment: Json, status: Json) -> None:
+        await self._kube.update(DEPLOYMENT, merged(deployment, status=status), subresource="status")
 
-    def _overdue(self, deployment: Json, progressing: Json) -> bool:
-        deadline = deployment["spec"].get("progressDeadlineSeconds")
-        allowed_s = self._timing.clock_s(float(PROGRESS_DEADLINE_S if deadline is None else deadline))
-        since = parse_stamp(progressing.get("lastUpdateTime") or progressing["lastTransitionTime"])
-        left_s = (since + timedelta(seconds=allowed_s) - self._wall.now()).total_seconds()
-        if left_s > 0:
-            self._loop.queue.add_after(key_of(deployment), left_s)
-        return left_s <= 0
+    def _look_again(self, deployment: Json, counts: Json) -> None:
+        """When a rollout that stands still would have used up its time."""
+        old, allowed_s = condition_of(deployment, PROGRESSING), deadline_s(deployment)
+        if old is None or allowed_s is None or is_complete(deployment, counts) or old["reason"] == TIMED_OUT_REASON:
+            return
+        left_s = overdue_s(old, allowed_s, self._wall.now(), self._timing.time_scale)
+        # Stamps have whole seconds. Kubernetes adds one to what is left, unless less than one is.
+        second_s = self._timing.clock_s(1.0)
+        self._loop.queue.add_after(key_of(deployment), left_s + second_s if left_s >= second_s else RETRY_S)
 
 
-def _annotation(obj: Json, key: str) -> int | None:
-    text = (obj["metadata"].get("annotations") or {}).get(key)
-    return int(text) if text is not None and str(text).lstrip("-").isdigit() else None
-
-
-def _limits(deployment: Json) -> dict[str, str]:
-    wanted = wanted_replicas(deployment)
-    return {DESIRED: str(wanted), MAX_REPLICAS: str(wanted + room_of(deployment).surge)}
-
-
-def _with_limits(owned: Json, deployment: Json) -> Json:
-    annotations = {**(owned["metadata"].get("annotations") or {}), **_limits(deployment)}
-    return merged(owned, metadata={**owned["metadata"], "annotations": annotations})
+def _conditions(deployment: Json) -> list[Json]:
+    return (deployment.get("status") or {}).get("conditions") or []

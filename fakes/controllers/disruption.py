@@ -15,6 +15,7 @@ from fakes.controllers.budget import STALE_DISRUPTION_S, failed_status, next_sta
 from fakes.controllers.controller import Reconciler, run_controller
 from fakes.controllers.events import EventRecorder
 from fakes.controllers.informer import Informer, Key, key_of
+from fakes.controllers.label_text import selector_in_go
 from fakes.controllers.objects import (
     controller_of,
     is_controlled_by,
@@ -27,6 +28,12 @@ from fakes.controllers.objects import (
 from fakes.controllers.rollout import wanted_replicas
 from fakes.kube.selectors import match_label_selector
 from harness.kube.port import DEPLOYMENT, PDB, POD, REPLICA_SET, EventType, Json, Kube, NotFound
+
+UNMANAGED = (
+    "Pods selected by this PodDisruptionBudget (selector: {}) were found to be unmanaged. As a result, the status of "
+    "the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please "
+    'set ".spec.minAvailable" field of the PDB to an integer value.'
+)
 
 
 class DisruptionController:
@@ -66,10 +73,12 @@ class DisruptionController:
         if pdb is None:
             return
         pods = [p for p in self._pods.objects.values() if _selects(pdb, p)]
+        if not pods:
+            await self._events.normal(PDB, pdb, "NoPods", "No matching pods found")
         now, stamp = self._wall.now(), self._wall.stamp()
         scale, unmanaged = self._scale_of(pods)
         if unmanaged and _needs_scale(pdb):
-            why = f"found no controllers for pod(s) {', '.join(sorted(unmanaged))}"
+            why = UNMANAGED.format(selector_in_go(pdb["spec"].get("selector")))
             await self._events.warning(PDB, pdb, "UnmanagedPods", why)
         try:
             status = next_status(pdb, pods, scale, now, stamp)

@@ -81,6 +81,15 @@ def with_condition(conditions: Sequence[Json] | None, new: Json, stamp: str) -> 
     return [made if c is old else c for c in conditions or ()]
 
 
+def same_status(one: Json, other: Json) -> bool:
+    """Whether two statuses say the same: counts of zero, empty lists and nulls are left out when they are stored."""
+    return _said(one) == _said(other)
+
+
+def _said(status: Json) -> Json:
+    return {k: v for k, v in status.items() if v not in (0, None, "", [], {})}
+
+
 def phase_of(pod: Json) -> str:
     return str((pod.get("status") or {}).get("phase") or "Pending")
 

@@ -25,6 +25,7 @@ from fakes.controllers.objects import (
     merged,
     name_of,
     namespace_of,
+    same_status,
     uid_of,
     with_condition,
 )
@@ -218,7 +219,7 @@ class ReplicaSetController:
             "observedGeneration": generation_of(owner),
         }
         self._note_failure(status, problem)
-        if status != old:
+        if not same_status(status, old):
             await self._kube.update(REPLICA_SET, merged(owner, status=status), subresource="status")
         if later_s is not None:
             self._loop.queue.add_after(key_of(owner), later_s)

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from fakes.controllers.names import stable_hash
-from fakes.controllers.objects import name_of, with_condition
+from fakes.controllers.objects import name_of
 from fakes.controllers.quantity import scaled_value
 from harness.kube.port import Json
 
 HASH_LABEL = "pod-template-hash"
-REVISION = "deployment.kubernetes.io/revision"
-DESIRED = "deployment.kubernetes.io/desired-replicas"
-MAX_REPLICAS = "deployment.kubernetes.io/max-replicas"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +70,9 @@ def room_of(deployment: Json) -> Room:
     return Room(surge, 1 if surge == 0 and unavailable == 0 else unavailable)
 
 
-def new_set_size(wanted: int, new: SetState, old: Sequence[SetState], room: Room, rolling: bool) -> int:
-    """Next size of the ReplicaSet of the current template."""
-    if not rolling or new.wanted >= wanted:
+def new_set_size(wanted: int, new: SetState, old: Sequence[SetState], room: Room) -> int:
+    """Next size of the ReplicaSet of the current template in a rolling update."""
+    if new.wanted >= wanted:
         return wanted
     total = new.wanted + sum(s.wanted for s in old)
     free = wanted + room.surge - total
@@ -112,9 +109,10 @@ def proportional_sizes(states: Sequence[SetState], limit: int, former_limit: int
     if change == 0 or not states:
         return sizes
     left = change
-    by_size = sorted(states, key=lambda s: (-s.wanted if change > 0 else s.wanted, s.age_rank))
+    by_age = sorted(states, key=lambda s: s.age_rank, reverse=change > 0)
+    by_size = sorted(by_age, key=lambda s: -s.wanted)  # of equal ones the newest grows first, the oldest shrinks first
     for state in by_size:
-        share = _share(state.wanted, limit, former_limit or sum(s.wanted for s in states))
+        share = _share(state.wanted, limit, former_limit) if limit else -state.wanted
         share = max(0, min(share, left)) if change > 0 else min(0, max(share, left))
         sizes[state.name] = max(0, state.wanted + share)
         left -= share
@@ -147,35 +145,5 @@ def status_counts(deployment: Json, new: Json | None, owned: Sequence[Json]) -> 
 
 def is_complete(deployment: Json, counts: Json) -> bool:
     wanted = wanted_replicas(deployment)
-    return bool(counts["updatedReplicas"] == counts["replicas"] == counts["availableReplicas"] == wanted)
-
-
-def has_moved(old: Json, new: Json) -> bool:
-    """Whether a rollout came closer to its end between two statuses."""
-    old_former = int(old.get("replicas") or 0) - int(old.get("updatedReplicas") or 0)
-    return bool(
-        new["updatedReplicas"] > int(old.get("updatedReplicas") or 0)
-        or new["replicas"] - new["updatedReplicas"] < old_former
-        or new["readyReplicas"] > int(old.get("readyReplicas") or 0)
-        or new["availableReplicas"] > int(old.get("availableReplicas") or 0)
-    )
-
-
-def available_condition(deployment: Json, counts: Json, conditions: Sequence[Json], stamp: str) -> list[Json]:
-    if counts["availableReplicas"] >= wanted_replicas(deployment) - room_of(deployment).unavailable:
-        status, reason, message = "True", "MinimumReplicasAvailable", "Deployment has minimum availability."
-    else:
-        status, reason = "False", "MinimumReplicasUnavailable"
-        message = "Deployment does not have minimum availability."
-    return set_condition(conditions, "Available", status, reason, message, stamp)
-
-
-def set_condition(
-    conditions: Sequence[Json], type: str, status: str, reason: str, message: str, stamp: str, *, touch: bool = False
-) -> list[Json]:
-    """``lastUpdateTime`` moves with every change of content, and with ``touch`` even without one."""
-    new = {"type": type, "status": status, "reason": reason, "message": message}
-    old = next((c for c in conditions if c["type"] == type), None)
-    same = old is not None and all(old.get(k) == v for k, v in new.items()) and not touch
-    updated = old["lastUpdateTime"] if old is not None and same and "lastUpdateTime" in old else stamp
-    return with_condition(conditions, {**new, "lastUpdateTime": updated}, stamp)
+    fields = ("updatedReplicas", "replicas", "availableReplicas")
+    return all(int(counts.get(field) or 0) == wanted for field in fields)

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fakes.controllers.objects import is_terminating, name_of, phase_of
+from fakes.controllers.objects import is_ready, is_terminating, name_of, phase_of
 from harness.kube.port import Json
 
 TOLERANCE = 0.1
 DOWN_WINDOW_S = 300.0
+_LARGEST = 2**31 - 1
 
 
 class MetricsMissing(Exception):
@@ -62,7 +63,8 @@ def propose(
             return Proposal(current, usage)
         return Proposal(math.ceil(ratio * len(counted)), usage)
     assumed = dict(counted)
-    assumed.update(dict.fromkeys(missing, target_milli if ratio < 1.0 else 0))
+    if ratio != 1.0:
+        assumed.update(dict.fromkeys(missing, target_milli if ratio < 1.0 else 0))
     if up_with_pending:
         assumed.update(dict.fromkeys(pending, 0))
     _, damped = _usage(assumed.values(), target_milli)
@@ -72,6 +74,32 @@ def propose(
     if (damped < 1.0 and replicas > current) or (damped > 1.0 and replicas < current):
         return Proposal(current, usage)
     return Proposal(replicas, usage)
+
+
+def propose_total(
+    usage_milli: int, target_milli: int, current: int, pods: Sequence[Json], tolerances: Tolerances
+) -> Proposal:
+    """For one value of all pods together: the ready pods times the ratio. From zero, the ratio itself."""
+    ratio = usage_milli / target_milli
+    if current == 0:
+        return Proposal(math.ceil(ratio), usage_milli)
+    if tolerances.within(ratio):
+        return Proposal(current, usage_milli)
+    if not pods:
+        why = "no pods returned by selector while calculating replica count"
+        raise MetricsMissing(f"unable to calculate ready pods: {why}")
+    ready = sum(phase_of(p) == "Running" and is_ready(p) for p in pods)
+    return Proposal(min(_LARGEST, math.ceil(ratio * ready)), usage_milli)
+
+
+def propose_average(usage_milli: int, target_milli: int, present: int, tolerances: Tolerances) -> Proposal:
+    """For one value that is shared by the pods that the target has now."""
+    replicas = present
+    # Go divides by zero to infinity here, or to not-a-number where there is nothing to share: neither is within.
+    if present == 0 or not tolerances.within(usage_milli / (target_milli * present)):
+        replicas = min(_LARGEST, math.ceil(usage_milli / target_milli))
+    share = math.ceil(usage_milli / present) if present else 0
+    return Proposal(replicas, share)
 
 
 def _sort_pods(pods: Iterable[Json], values: Mapping[str, int]) -> tuple[list[str], list[str], dict[str, int]]:
@@ -193,6 +221,16 @@ def stabilize(wanted: int, current: int, past: Sequence[Recommendation], now_s: 
         return Limited(held, "ScaleUpStabilized", message)
     message = "recent recommendations were higher than current one, applying the highest recent recommendation"
     return Limited(held, "ScaleDownStabilized", message)
+
+
+def stabilize_down(wanted: int, past: Sequence[Recommendation], now_s: float, window_s: float) -> Limited:
+    """The older rule, still in force where ``spec.behavior`` is absent: the highest of the window, even above what
+    there is now."""
+    highest = max([wanted, *(r.replicas for r in past if r.at_s >= now_s - window_s)])
+    if highest == wanted:
+        return Limited(wanted, "ReadyForNewScale", "recommended size matches current size")
+    message = "recent recommendations were higher than current one, applying the highest recent recommendation"
+    return Limited(highest, "ScaleDownStabilized", message)
 
 
 _WITHIN = ("DesiredWithinRange", "the desired count is within the acceptable range")

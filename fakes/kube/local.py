@@ -11,7 +11,7 @@ from fakes.kube.pods import bind, evict
 from fakes.kube.scale import patch_scale, scale_of, update_scale
 from fakes.kube.status import bad_request
 from fakes.kube.store import Store
-from harness.kube.port import Json, ObjectList, Patch, PatchType, Resource, WatchEvent
+from harness.kube.port import Json, ObjectList, Patch, PatchType, Resource, WatchEvent, eviction_options
 
 
 class LocalKube:
@@ -100,16 +100,17 @@ class LocalKube:
         *,
         grace_s: int | None = None,
         uid: str | None = None,
+        propagation: str | None = None,
     ) -> None:
         await asyncio.sleep(0)
         old = self._api.get(resource, namespace, name)
-        self._api.deleter.delete(resource, old, DeleteOptions(grace_s, uid))
+        self._api.deleter.delete(resource, old, DeleteOptions(grace_s, uid, propagation=propagation))
 
-    async def evict(self, name: str, namespace: str, *, grace_s: int | None = None) -> None:
+    async def evict(self, name: str, namespace: str, *, grace_s: int | None = None, dry_run: bool = False) -> None:
         await asyncio.sleep(0)
         body: Json = {"metadata": {"name": name, "namespace": namespace}}
-        if grace_s is not None:
-            body["deleteOptions"] = {"gracePeriodSeconds": grace_s}
+        if options := eviction_options(grace_s, dry_run):
+            body["deleteOptions"] = options
         evict(self._api, namespace, name, body, self._write)
 
     async def bind(self, name: str, namespace: str, node: str) -> None:

@@ -69,7 +69,7 @@ def evict(api: Api, namespace: str, name: str, body: Any, write: Write) -> Delet
         budgets = _budgets(api, old.object)
         if len(budgets) > 1:
             text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-            raise failure(500, "InternalError", f"Internal error occurred: {text}", {"causes": [{"message": text}]})
+            raise failure(500, "", text)
         if budgets and not _unhealthy_may_go(old.object, budgets[0].object):
             _spend(api, budgets[0], name, write)
     if not write.dry_run and not meta.get("deletionTimestamp"):

@@ -215,8 +215,11 @@ def _hpa(obj: Json) -> Iterator[Cause]:
         if not target.get(field):
             yield required(f"spec.scaleTargetRef.{field}")
     low, high = spec.get("minReplicas", 1), spec.get("maxReplicas", 0)
-    if low < 1:
-        yield bad_value("spec.minReplicas", low, "must be greater than or equal to 1")
+    if low < 0:
+        yield bad_value("spec.minReplicas", low, "must be greater than or equal to 0")
+    elif low == 0 and not any(m.get("type") in ("Object", "External") for m in spec.get("metrics") or []):
+        text = "must specify at least one Object or External metric to support scaling to zero replicas"
+        yield forbidden_field("spec.metrics", text)
     if high < 1:
         yield bad_value("spec.maxReplicas", high, "must be greater than 0")
     elif high < low:

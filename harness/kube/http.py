@@ -28,6 +28,7 @@ from harness.kube.port import (
     WatchClosed,
     WatchEvent,
     api_error,
+    eviction_options,
 )
 
 _CALL_TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
@@ -148,18 +149,21 @@ class HttpKube:
         *,
         grace_s: int | None = None,
         uid: str | None = None,
+        propagation: str | None = None,
     ) -> None:
         options: Json = {"kind": "DeleteOptions", "apiVersion": "v1"}
         if grace_s is not None:
             options["gracePeriodSeconds"] = grace_s
+        if propagation is not None:
+            options["propagationPolicy"] = propagation
         if uid is not None:
             options["preconditions"] = {"uid": uid}
         await self._call("DELETE", resource.path(namespace, name), None, options)
 
-    async def evict(self, name: str, namespace: str, *, grace_s: int | None = None) -> None:
+    async def evict(self, name: str, namespace: str, *, grace_s: int | None = None, dry_run: bool = False) -> None:
         body: Json = {"kind": "Eviction", "apiVersion": "policy/v1", "metadata": {"name": name, "namespace": namespace}}
-        if grace_s is not None:
-            body["deleteOptions"] = {"gracePeriodSeconds": grace_s}
+        if options := eviction_options(grace_s, dry_run):
+            body["deleteOptions"] = options
         await self._call("POST", POD.path(namespace, name, "eviction"), None, body)
 
     async def bind(self, name: str, namespace: str, node: str) -> None:

@@ -140,6 +140,12 @@ def api_error(status: int, body: Mapping[str, Any]) -> ApiError:
     return kind(status, reason, message, body)
 
 
+def eviction_options(grace_s: int | None, dry_run: bool) -> Json:
+    """The deleteOptions of an eviction; empty when it says nothing special."""
+    options: Json = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
+    return options | {"dryRun": ["All"]} if dry_run else options
+
+
 class Kube(Protocol):
     """The port. All calls raise ``ApiError``; over HTTP also ``ConnectionError`` when the server cannot be reached."""
 
@@ -195,11 +201,13 @@ class Kube(Protocol):
         *,
         grace_s: int | None = None,
         uid: str | None = None,
+        propagation: str | None = None,
     ) -> None:
-        """``grace_s`` is gracePeriodSeconds as written to the API; ``uid`` a precondition."""
+        """``grace_s`` is gracePeriodSeconds as written to the API; ``uid`` a precondition; ``propagation`` Background,
+        Foreground or Orphan."""
         ...
 
-    async def evict(self, name: str, namespace: str, *, grace_s: int | None = None) -> None:
+    async def evict(self, name: str, namespace: str, *, grace_s: int | None = None, dry_run: bool = False) -> None:
         """POST pods/NAME/eviction; raises ``TooManyRequests`` when a disruption budget refuses."""
         ...
 

@@ -5,8 +5,8 @@ Every flag that is not a file, a port or a name has its reason here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
@@ -55,19 +55,23 @@ class Settings:
     """``gangs`` turns the gang scheduling of 1.37 on: beta, and off by default."""
 
     gangs: bool = True
+    more: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Further flags by component name; they come last, so they win."""
 
 
 def launches(binaries: Binaries, layout: Layout, settings: Settings) -> Iterator[Launch]:
     """In the order of their start; the last two may start together."""
     secure = Health(f"{layout.https('kube-apiserver')}/readyz", layout.cluster_authority)
     yield Launch(ETCD.name, (binaries.path(ETCD), *_etcd(layout)), _health_of_etcd(layout))
-    yield Launch(KUBE_APISERVER.name, (binaries.path(KUBE_APISERVER), *_apiserver(layout, settings)), secure)
+    api_flags = (*_apiserver(layout, settings), *settings.more.get(KUBE_APISERVER.name, ()))
+    yield Launch(KUBE_APISERVER.name, (binaries.path(KUBE_APISERVER), *api_flags), secure)
     for component, flags in (
         (KUBE_CONTROLLER_MANAGER, _controller_manager(layout, settings)),
         (KUBE_SCHEDULER, _scheduler(layout, settings)),
     ):
         health = Health(f"{layout.https(component.name)}/healthz", layout.cluster_authority)
-        yield Launch(component.name, (binaries.path(component), *flags), health)
+        more = settings.more.get(component.name, ())
+        yield Launch(component.name, (binaries.path(component), *flags, *more), health)
 
 
 def _etcd(layout: Layout) -> list[str]:

@@ -41,7 +41,7 @@ def test_room(spec, room):
 )
 def test_new_set_size(new, old, size):
     states = SetState("new", new, new, new), [SetState("old", old, old, old)]
-    assert new_set_size(4, *states, Room(1, 1), True) == size
+    assert new_set_size(4, *states, Room(1, 1)) == size
 
 
 @pytest.mark.parametrize(
