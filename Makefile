@@ -7,7 +7,7 @@ READY  := $(VENV)/.installed
 UV_VERSION := 0.13.9
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo controlplane test repeat verdict-matrix check format lock clean
+.PHONY: help setup demo controlplane test behaviour repeat verdict-matrix check format lock clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -32,6 +32,9 @@ controlplane: $(READY)  ## build a real Kubernetes 1.37 control plane from Go mo
 
 test: $(READY)  ## all tests
 	@$(BIN)/python -m pytest
+
+behaviour: $(READY)  ## scenarios on the embedded control plane and on a real one, compared (exits 77 without its programs)
+	@$(BIN)/python tests/behaviour/behaviour.py $(ARGS)
 
 repeat: $(READY)  ## every shipped experiment over ten seeds (about an hour)
 	@$(BIN)/python tests/whole_runs/repeat.py --reports reports/repeat

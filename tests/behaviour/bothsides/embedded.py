@@ -1,0 +1,75 @@
+"""The embedded side: store, controllers and hollow nodes of one scenario, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+from bothsides.given_metrics import GivenMetrics
+from bothsides.hollow import DURATIONS, Health, HollowNodes
+from bothsides.play import Played, play
+from bothsides.stage import Scenario, Stage
+
+from fakes.clock import WallClock
+from fakes.controllers.deployment import DeploymentController
+from fakes.controllers.disruption import DisruptionController
+from fakes.controllers.endpointslice import EndpointSliceController
+from fakes.controllers.garbage import GarbageCollector
+from fakes.controllers.hpa import HpaController
+from fakes.controllers.node_lifecycle import NodeLifecycleController
+from fakes.controllers.replicaset import ReplicaSetController
+from fakes.controllers.scheduler import Scheduler
+from fakes.kube.local import LocalKube
+from fakes.kube.store import Store
+from fakes.timing import Timing
+from harness.run.virtual.loop import VirtualLoop
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+NAMESPACE = "stage"
+
+
+def play_embedded(scenario: Scenario, seed: int = 0) -> Played:
+    loop = VirtualLoop()
+    try:
+        return loop.run_until_complete(_played(scenario, seed))
+    finally:
+        loop.close()
+
+
+async def _played(scenario: Scenario, seed: int) -> Played:
+    wall = WallClock(EPOCH)
+    store = Store(wall, Random(f"{seed}:store"))
+    kube = LocalKube(store, "gpu-harness")
+    health = Health()
+    metrics = GivenMetrics(kube, wall)
+    async with asyncio.TaskGroup() as tasks:
+        nodes = HollowNodes(LocalKube(store, "kubelet"), wall, tasks, health)
+        background = [tasks.create_task(part) for part in (nodes.run(), *controllers(store, wall, metrics, seed))]
+        try:
+            return await play(scenario, Stage(kube, NAMESPACE, nodes, health, metrics))
+        finally:
+            nodes.stop_all()
+            for task in background:
+                task.cancel()
+
+
+def controllers(store: Store, wall: WallClock, metrics: GivenMetrics, seed: int) -> list[Coroutine[Any, Any, None]]:
+    timing = Timing(1.0, DURATIONS)
+    kube = LocalKube(store, "kube-controller-manager")
+
+    def rng(stream: str) -> Random:
+        return Random(f"{seed}:{stream}")
+
+    return [
+        DeploymentController(kube, wall, rng("deployment"), timing).run(),
+        ReplicaSetController(kube, wall, rng("replicaset"), timing).run(),
+        HpaController(kube, wall, timing, metrics, apis=metrics.apis()).run(),
+        EndpointSliceController(kube, wall).run(),
+        DisruptionController(kube, wall).run(),
+        NodeLifecycleController(kube, wall, timing).run(),
+        GarbageCollector(kube, wall, timing).run(),
+        Scheduler(LocalKube(store, "kube-scheduler"), wall, timing).run(),
+    ]

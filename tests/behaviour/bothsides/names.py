@@ -1,0 +1,52 @@
+"""Names that mean the same on both sides: no random suffixes, no hashes, no uids, no name of the namespace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from bothsides.recording import Seen
+
+from fakes.controllers.objects import controller_of
+from harness.kube.port import ENDPOINT_SLICE, EVENT, POD, REPLICA_SET, Json
+
+REVISION = "deployment.kubernetes.io/revision"
+_ROOM = re.compile(r"\broom-\d")
+"""Shared nodes are all alike."""
+_UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+class Names:
+    """``alias``: of any object seen; several pods of one ReplicaSet share theirs. ``text``: the same for free text."""
+
+    def __init__(self, seen: Iterable[Seen], namespace: str) -> None:
+        self._namespace = namespace
+        self._aliases: dict[tuple[str, str], str] = {}
+        listed = [s for s in seen if s.resource != EVENT]
+        for event in sorted(listed, key=lambda s: s.resource != REPLICA_SET):  # pods are named after their ReplicaSets
+            name = event.object["metadata"]["name"]
+            self._aliases.setdefault((event.resource.kind, name), self._alias(event.resource.kind, event.object))
+        by_length = sorted(((name, alias) for (_, name), alias in self._aliases.items()), key=lambda p: -len(p[0]))
+        self._texts = [(name, alias) for name, alias in by_length if name != alias]
+
+    def alias(self, kind: str, name: str) -> str:
+        return self._aliases.get((kind, name), name)
+
+    def text(self, text: str) -> str:
+        for name, alias in self._texts:
+            text = text.replace(name, alias)
+        text = _ROOM.sub("room", _UID.sub("UID", text))
+        return text.replace(self._namespace, "NAMESPACE")
+
+    def _alias(self, kind: str, obj: Json) -> str:
+        meta = obj["metadata"]
+        name = str(meta["name"])
+        owner = controller_of(obj)
+        if owner is None:
+            base = str(meta.get("generateName") or "")
+            return f"{base.rstrip('-')}*" if base and name.startswith(base) else name
+        if kind == REPLICA_SET.kind:
+            return f"{owner['name']}@{(meta.get('annotations') or {}).get(REVISION, '?')}"
+        if kind in (POD.kind, ENDPOINT_SLICE.kind):
+            return f"{self._aliases.get((owner['kind'], owner['name']), owner['name'])}*"
+        return name
