@@ -49,17 +49,30 @@ def still_disrupted(
     return kept
 
 
-def healthy_count(pods: Sequence[Json], disrupted: Mapping[str, str]) -> int:
-    """Ready pods that nobody is about to take away. Whoever counts one too many breaks the budget, so a pod counts only
-    while neither its own deletion nor an admitted eviction is known."""
-    return sum(is_ready(p) and not is_terminating(p) and name_of(p) not in disrupted for p in pods)
+def is_healthy(pod: Json) -> bool:
+    return is_ready(pod) and not is_terminating(pod)
 
 
-def next_status(pdb: Json, pods: Sequence[Json], scale: int, now: datetime, stamp: str) -> Json:
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What a budget's selector finds: how many pods, how many of them healthy, and those that admitted evictions have
+    noted."""
+
+    pods: int
+    healthy: int
+    noted: Sequence[Json] = ()
+
+    def healthy_but(self, disrupted: Mapping[str, str]) -> int:
+        """Ready pods that nobody is about to take away. Whoever counts one too many breaks the budget, so a pod counts
+        only while neither its own deletion nor an admitted eviction is known."""
+        return self.healthy - sum(is_healthy(p) and name_of(p) in disrupted for p in self.noted)
+
+
+def next_status(pdb: Json, selected: Selected, scale: int, now: datetime, stamp: str) -> Json:
     old = pdb.get("status") or {}
-    need = need_of(pdb, len(pods), scale)
-    disrupted = still_disrupted(pods, old.get("disruptedPods") or {}, now)
-    healthy = healthy_count(pods, disrupted)
+    need = need_of(pdb, selected.pods, scale)
+    disrupted = still_disrupted(selected.noted, old.get("disruptedPods") or {}, now)
+    healthy = selected.healthy_but(disrupted)
     allowed = max(0, healthy - need.healthy) if need.expected > 0 else 0
     condition = {
         "type": "DisruptionAllowed",

@@ -9,16 +9,16 @@ shows.
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import NamedTuple
 
 from fakes.clock import WallClock, parse_stamp
-from fakes.controllers.budget import STALE_DISRUPTION_S, failed_status, next_status
+from fakes.controllers.budget import STALE_DISRUPTION_S, Selected, failed_status, is_healthy, next_status
 from fakes.controllers.controller import Reconciler, run_controller
 from fakes.controllers.events import EventRecorder
 from fakes.controllers.informer import Informer, Key, key_of
 from fakes.controllers.label_text import selector_in_go
 from fakes.controllers.objects import (
     controller_of,
-    is_controlled_by,
     is_ready,
     is_terminating,
     merged,
@@ -26,6 +26,7 @@ from fakes.controllers.objects import (
     uid_of,
 )
 from fakes.controllers.rollout import wanted_replicas
+from fakes.controllers.tally import Tally
 from fakes.kube.selectors import match_label_selector
 from harness.kube.port import DEPLOYMENT, PDB, POD, REPLICA_SET, EventType, Json, Kube, NotFound
 
@@ -36,7 +37,29 @@ UNMANAGED = (
 )
 
 
+class _Owner(NamedTuple):
+    """The controller that a pod names."""
+
+    kind: str
+    name: str
+    uid: str
+
+
+class _Face(NamedTuple):
+    """What of a pod its budgets count."""
+
+    healthy: bool
+    owner: _Owner | None
+
+    @classmethod
+    def of(cls, pod: Json) -> _Face:
+        ref = controller_of(pod)
+        return cls(is_healthy(pod), None if ref is None else _Owner(ref["kind"], ref["name"], ref["uid"]))
+
+
 class DisruptionController:
+    """A pod's change costs the same however many pods a budget protects: they are counted as they change."""
+
     def __init__(self, kube: Kube, wall: WallClock) -> None:
         self._kube = kube
         self._wall = wall
@@ -45,8 +68,11 @@ class DisruptionController:
         self._pods = Informer(kube, POD)
         self._sets = Informer(kube, REPLICA_SET)
         self._deployments = Informer(kube, DEPLOYMENT)
+        self._pdbs_of = self._pdbs.index(namespace_of)
+        self._pods_of = self._pods.index(namespace_of)
+        self._selected: dict[Key, Tally[_Face]] = {}  # by budget
         self._loop: Reconciler[Key] = Reconciler(self._sync)
-        self._pdbs.on_change(lambda type, new, old: self._loop.queue.add(key_of(new)))
+        self._pdbs.on_change(self._pdb_changed)
         self._pods.on_change(self._pod_changed)
         self._sets.on_change(self._scale_changed)
         self._deployments.on_change(self._scale_changed)
@@ -54,34 +80,51 @@ class DisruptionController:
     async def run(self) -> None:
         await run_controller((self._deployments, self._sets, self._pods, self._pdbs), self._loop.run)
 
+    def _pdb_changed(self, type: EventType, new: Json, old: Json | None) -> None:
+        key = key_of(new)
+        if type is EventType.DELETED:
+            self._selected.pop(key, None)
+        elif old is None or new["spec"].get("selector") != old["spec"].get("selector"):
+            tally = self._selected[key] = Tally()
+            for pod in self._pods_of.get(namespace_of(new)):
+                if _selects(new, pod):
+                    tally.put(key_of(pod), _Face.of(pod))
+        self._loop.queue.add(key)
+
     def _pod_changed(self, type: EventType, new: Json, old: Json | None) -> None:
         if type is EventType.MODIFIED and old is not None and _counted_state(new) == _counted_state(old):
             return
-        for pdb in self._pdbs.values():
-            if _selects(pdb, new) or (old is not None and _selects(pdb, old)):
-                self._loop.queue.add(key_of(pdb))
+        for pdb in self._pdbs_of.get(namespace_of(new)):
+            tally, pod = self._selected[key_of(pdb)], key_of(new)
+            was_in = tally.face(pod) is not None
+            if type is not EventType.DELETED and _selects(pdb, new):
+                tally.put(pod, _Face.of(new))
+            elif was_in:
+                tally.drop(pod)
+            else:
+                continue
+            self._loop.queue.add(key_of(pdb))
 
     def _scale_changed(self, type: EventType, new: Json, old: Json | None) -> None:
         if type is EventType.MODIFIED and old is not None and wanted_replicas(new) == wanted_replicas(old):
             return
-        for pdb in self._pdbs.values():
-            if namespace_of(pdb) == namespace_of(new):
-                self._loop.queue.add(key_of(pdb))
+        for pdb in self._pdbs_of.get(namespace_of(new)):
+            self._loop.queue.add(key_of(pdb))
 
     async def _sync(self, key: Key) -> None:
         pdb = self._pdbs.objects.get(key)
         if pdb is None:
             return
-        pods = [p for p in self._pods.objects.values() if _selects(pdb, p)]
-        if not pods:
+        tally = self._selected[key]
+        if not len(tally):
             await self._events.normal(PDB, pdb, "NoPods", "No matching pods found")
         now, stamp = self._wall.now(), self._wall.stamp()
-        scale, unmanaged = self._scale_of(pods)
+        scale, unmanaged = self._scale_of(key[0], tally)
         if unmanaged and _needs_scale(pdb):
             why = UNMANAGED.format(selector_in_go(pdb["spec"].get("selector")))
             await self._events.warning(PDB, pdb, "UnmanagedPods", why)
         try:
-            status = next_status(pdb, pods, scale, now, stamp)
+            status = next_status(pdb, self._counted(pdb, tally), scale, now, stamp)
         except ValueError as error:  # a value that is neither a number nor a percentage
             status = failed_status(pdb, str(error), stamp)
         if status != (pdb.get("status") or {}):
@@ -98,28 +141,34 @@ class DisruptionController:
             due = min(map(parse_stamp, noted)) + timedelta(seconds=STALE_DISRUPTION_S)
             self._loop.queue.add_after(key, max(0.0, (due - self._wall.now()).total_seconds()) + 0.001)
 
-    def _scale_of(self, pods: list[Json]) -> tuple[int, list[str]]:
+    def _counted(self, pdb: Json, tally: Tally[_Face]) -> Selected:
+        names = (pdb.get("status") or {}).get("disruptedPods") or {}
+        keys = ((namespace_of(pdb), name) for name in names)
+        noted = [self._pods.objects[key] for key in keys if tally.face(key) is not None and key in self._pods.objects]
+        return Selected(len(tally), sum(n for face, n in tally.counts.items() if face.healthy), noted)
+
+    def _scale_of(self, namespace: str, tally: Tally[_Face]) -> tuple[int, list[str]]:
         """Replicas that the pods' controllers ask for, each counted once, and the names of pods without one."""
         scales: dict[str, int] = {}
-        unmanaged = []
-        for pod in pods:
-            found = self._scale_of_owner(pod)
+        lost: set[_Owner | None] = set()
+        for owner in {face.owner: None for face in tally.counts}:
+            found = None if owner is None else self._scale_of_owner(namespace, owner)
             if found is None:
-                unmanaged.append(str(pod["metadata"]["name"]))
+                lost.add(owner)
             else:
                 scales[found[0]] = found[1]
+        unmanaged = [name for (_, name), face in tally.items() if face.owner in lost] if lost else []
         return sum(scales.values()), unmanaged
 
-    def _scale_of_owner(self, pod: Json) -> tuple[str, int] | None:
-        ref = controller_of(pod)
-        if ref is None or ref["kind"] != REPLICA_SET.kind:
+    def _scale_of_owner(self, namespace: str, ref: _Owner) -> tuple[str, int] | None:
+        if ref.kind != REPLICA_SET.kind:
             return None
-        owner = self._sets.objects.get((namespace_of(pod), ref["name"]))
-        if owner is None or not is_controlled_by(pod, owner):
+        owner = self._sets.objects.get((namespace, ref.name))
+        if owner is None or uid_of(owner) != ref.uid:
             return None
         top = controller_of(owner)
         if top is not None and top["kind"] == DEPLOYMENT.kind:
-            owner = self._deployments.objects.get((namespace_of(pod), top["name"]))
+            owner = self._deployments.objects.get((namespace, top["name"]))
             if owner is None or uid_of(owner) != top["uid"]:
                 return None
         return uid_of(owner), wanted_replicas(owner)
@@ -136,4 +185,4 @@ def _needs_scale(pdb: Json) -> bool:
 
 
 def _counted_state(pod: Json) -> tuple[object, ...]:
-    return pod["metadata"].get("labels"), is_terminating(pod), is_ready(pod)
+    return pod["metadata"].get("labels"), is_terminating(pod), is_ready(pod), controller_of(pod)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
 from fakes.controllers.informer import Key
@@ -23,6 +23,9 @@ class Tally(Generic[F]):
 
     def face(self, key: Key) -> F | None:
         return self._faces.get(key)
+
+    def items(self) -> Iterable[tuple[Key, F]]:
+        return self._faces.items()
 
     def put(self, key: Key, face: F) -> None:
         before = self._faces.get(key)

@@ -10,7 +10,7 @@ import pytest
 from controller_cluster import NAMESPACE_NAME, Cluster, deployment, eventually, pdb, pod, running
 
 from fakes.clock import stamp
-from fakes.controllers.budget import Need, healthy_count, need_of, next_status, still_disrupted
+from fakes.controllers.budget import Need, Selected, is_healthy, need_of, next_status, still_disrupted
 from fakes.controllers.deployment import DeploymentController
 from fakes.controllers.disruption import DisruptionController
 from fakes.controllers.objects import is_ready, is_terminating, name_of
@@ -44,7 +44,8 @@ def test_who_counts_as_healthy():
         pod("terminating", ready=True, deleted=True),
         pod("evicted", ready=True),
     ]
-    assert healthy_count(pods, {"evicted": stamp(NOW)}) == 1
+    selected = Selected(4, sum(map(is_healthy, pods)), [p for p in pods if name_of(p) == "evicted"])
+    assert selected.healthy_but({"evicted": stamp(NOW)}) == 1
 
 
 def test_an_admitted_eviction_counts_until_the_pod_shows_it():
@@ -57,7 +58,7 @@ def test_an_admitted_eviction_counts_until_the_pod_shows_it():
 def test_a_status_like_the_real_one():
     budget = pdb(minAvailable=2)
     budget["metadata"]["generation"] = 1
-    status = next_status(budget, [pod("a", ready=True), pod("b", ready=True)], 2, NOW, "t")
+    status = next_status(budget, Selected(2, 2), 2, NOW, "t")
     assert status == {
         "observedGeneration": 1,
         "disruptionsAllowed": 0,
@@ -78,7 +79,7 @@ def test_a_status_like_the_real_one():
 
 
 def test_a_budget_without_pods_allows_nothing():
-    assert next_status(pdb(maxUnavailable=1), [], 0, NOW, "t")["disruptionsAllowed"] == 0
+    assert next_status(pdb(maxUnavailable=1), Selected(0, 0), 0, NOW, "t")["disruptionsAllowed"] == 0
 
 
 def control(cluster: Cluster):
