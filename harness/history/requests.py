@@ -43,6 +43,8 @@ class LoadRecords:
     finished_ns: int | None = None
     sent: dict[int, int] = field(default_factory=dict)
     ends: dict[int, dict[str, Any]] = field(default_factory=dict)
+    attempts: list[dict[str, Any]] = field(default_factory=list)
+    """Those that were followed by another attempt of the same request."""
     duplicate_ends: int = 0
     health: list[dict[str, Any]] = field(default_factory=list)
     unreadable_lines: int = 0
@@ -73,12 +75,14 @@ def _take(records: LoadRecords, record: Mapping[str, Any]) -> None:
             records.duplicate_ends += 1
         else:
             records.ends[request_id] = {k: _writable(v) for k, v in record.items() if k in REQUEST_COLUMNS}
+    elif kind == "attempt":
+        records.attempts.append({k: _writable(v) for k, v in record.items() if k in REQUEST_COLUMNS})
     elif kind == "health":
         records.health.append(dict(record))
     elif kind == "ready":
         records.ready_ns = int(record["t_ns"])
     elif kind == "finished":
-        records.finished_ns = int(record["t_ns"])
+        records.finished_ns = max(records.finished_ns or 0, int(record["t_ns"]))
     else:
         raise ValueError(f"unknown record {kind!r}")
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 REQUESTS_FILE = "requests.parquet"
+ATTEMPTS_FILE = "attempts.parquet"
+"""Attempts that were followed by another, in the columns of the requests; only where there are some."""
 OBJECTS_FILE = "objects.jsonl.zst"
 SAMPLES_FILE = "samples.parquet"
 FAULTS_FILE = "faults.jsonl"

@@ -17,9 +17,11 @@ import zstandard
 from harness.history.jsonl import append_fault, append_mark, line_bytes
 from harness.history.requests import HEALTH_NAMES, LoadRecords, Schedule, build_requests, read_records
 from harness.history.tables import (
+    ATTEMPTS_FILE,
     FAULTS_FILE,
     MARKS_FILE,
     OBJECTS_FILE,
+    REQUEST_COLUMNS,
     REQUESTS_FILE,
     SAMPLE_COLUMNS,
     SAMPLES_FILE,
@@ -144,6 +146,9 @@ class HistoryWriter:
         records = read_records(records_path)
         requests = build_requests(schedule, records, phases, load_start_ns=load_start_ns)
         requests.to_parquet(self.dir / REQUESTS_FILE, index=False, write_page_checksum=True)
+        if records.attempts:
+            attempts = pd.DataFrame(records.attempts).reindex(columns=list(REQUEST_COLUMNS)).astype(REQUEST_COLUMNS)
+            attempts.to_parquet(self.dir / ATTEMPTS_FILE, index=False, write_page_checksum=True)
         for health in records.health:
             for name in HEALTH_NAMES:
                 if isinstance(value := health.get(name), (int, float)):

@@ -10,11 +10,9 @@ import asyncio
 import contextlib
 import json
 import signal
-import sys
 import traceback
 from collections.abc import Awaitable
 from datetime import UTC, datetime
-from pathlib import Path
 from types import FrameType
 from typing import Protocol, TypeVar
 
@@ -25,14 +23,14 @@ from harness.history.phases import compute_phases
 from harness.history.writer import HistoryWriter
 from harness.kube.http import HttpKube
 from harness.plan.plan import Plan
-from harness.run import load
 from harness.run.chaos.command import chaos_command, read_journal
 from harness.run.children import LAST_LINES, Child, spawn
 from harness.run.ending import write_ending
+from harness.run.load_processes import LoadProcesses
 from harness.run.progress import Progress, Stopped
 from harness.run.record.recorder import Recorder
 from harness.run.rundir import RunDir
-from harness.run.tail import FaultTail, LineTail, LoadTail
+from harness.run.tail import FaultTail, LineTail
 from harness.run.view import Snapshot, View
 from harness.run.watchdog import Watchdog
 from harness.signals import stop_signals
@@ -77,9 +75,9 @@ class Supervisor:
         self._progress = Progress()
         self._stop = asyncio.Event()
         self._stop_reason = ""
-        self._load: Child | None = None
+        self._load = LoadProcesses(run_dir, self._settings.workload, profile.send, plan.seed)
         self._chaos: Child | None = None
-        self._load_tail = LoadTail(run_dir.records)
+        self._load_tail = self._load.tail
         self._fault_tail = FaultTail(run_dir.faults)
 
     @property
@@ -145,35 +143,8 @@ class Supervisor:
     # -- starting
 
     async def _start_load(self, connection: Connection) -> None:
-        start_file = self._dir.path / "load" / "load.json"
-        start_file.write_text(
-            json.dumps(
-                {
-                    "schedule": str(self._dir.schedule.resolve()),
-                    "url": connection.service_url,
-                    "model": self._settings.workload.model,
-                    "records": str(self._dir.records.resolve()),
-                    "start_ns": self._clock.start_ns,
-                    "seed": self._plan.seed,
-                    "send": self._profile.send.model_dump(),
-                },
-                indent=1,
-            )
-        )
-        locustfile = str(Path(load.__file__).with_name("locustfile.py"))
-        argv = [
-            sys.executable,
-            "-m",
-            "locust",
-            "-f",
-            locustfile,
-            "--headless",
-            "--only-summary",
-            "--loglevel",
-            "WARNING",
-        ]
-        env = self._env(connection) | {"GPU_HARNESS_LOAD": str(start_file.resolve())}
-        self._load = await self._or_stop(spawn("load (Locust)", argv, env=env, log=self._dir.log("locust")))
+        settings = self._load.write_settings(connection.service_url, self._clock.start_ns)
+        await self._or_stop(self._load.start(settings, self._env(connection)))
 
     async def _start_chaos(self, connection: Connection) -> None:
         argv = chaos_command(self._experiment.path, self._dir.chaos_journal)
@@ -189,7 +160,7 @@ class Supervisor:
         while not (self._load_tail.ready and chaos_ready):
             self._check_alive()
             if asyncio.get_running_loop().time() > deadline:
-                late = self._chaos if self._load_tail.ready else self._load
+                late = self._chaos if self._load_tail.ready else self._load.first
                 assert late is not None
                 raise self._child_failed(late, f"{late.name} was not ready after {READY_S} s")
             await self._or_stop(asyncio.sleep(0.02))
@@ -216,14 +187,14 @@ class Supervisor:
         }
 
     def _write_processes(self) -> None:
-        pids = {name: c.pid for name, c in (("load", self._load), ("chaos", self._chaos)) if c is not None}
+        pids = self._load.pids() | ({"chaos": self._chaos.pid} if self._chaos is not None else {})
         self._dir.processes.write_text(json.dumps(pids) + "\n")
 
     # -- while it goes on
 
     async def _watch(self, recorder: Recorder) -> None:
         """Until load and chaos are both through. Raises Stopped for everything else."""
-        assert self._load is not None and self._chaos is not None
+        assert self._chaos is not None
         duration_ns = round(self._plan.clock_s * NS_PER_S)
         patience_ns = round((self._profile.send.deadline_s + 60) * NS_PER_S)
         last_ns = self._progress.load_start_ns + duration_ns + patience_ns
@@ -231,9 +202,9 @@ class Supervisor:
             self._load_tail.update()
             self._tell(recorder, duration_ns)
             self._check_alive()
-            if self._load.returncode is not None and not self._progress.load_end_ns:
+            if self._load.over and not self._progress.load_end_ns:
                 self._progress.load_end_ns = self._clock.now_ns()
-            if self._load.returncode is not None and self._chaos.returncode is not None:
+            if self._load.over and self._chaos.returncode is not None:
                 return
             if self._clock.now_ns() > last_ns:
                 raise Stopped("aborted", "load or chaos did not end by itself long after its time")
@@ -243,10 +214,8 @@ class Supervisor:
         """A child that died, or chaos that gave up before its time, ends the run."""
         if (why := self._target.died()) is not None:
             raise Stopped("child_died", why, _last_lines(self._target))
-        if self._load is not None and self._load.returncode is not None:
-            self._load_tail.update()
-            if self._load.returncode != 0 or not self._load_tail.finished:
-                raise self._child_failed(self._load, self._load.how_it_ended())
+        if (child := self._load.failed()) is not None:
+            raise self._child_failed(child, child.how_it_ended())
         if self._chaos is not None and self._chaos.returncode is not None:
             journal = read_journal(self._dir.chaos_journal)
             if journal is None:
@@ -296,13 +265,10 @@ class Supervisor:
 
     async def _stop_children(self) -> None:
         """Load first, so that it writes its records; chaos gets exactly one SIGTERM and its rollbacks run."""
-        stopping = [
-            c.stop(grace) for c, grace in ((self._load, LOAD_STOP_S), (self._chaos, CHAOS_STOP_S)) if c is not None
-        ]
-        await asyncio.gather(*stopping)
+        chaos = [self._chaos.stop(CHAOS_STOP_S)] if self._chaos is not None else []
+        await asyncio.gather(self._load.stop(LOAD_STOP_S), *chaos)
         if self._progress.load_start_ns and not self._progress.load_end_ns:
             self._progress.load_end_ns = self._clock.now_ns()
-        self._load_tail.update()
 
     async def _heal(self, connection: Connection) -> None:
         """Our own heal follows whatever became of Chaos Toolkit's rollbacks."""

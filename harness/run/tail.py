@@ -61,13 +61,14 @@ class FaultTail:
 class LoadTail:
     """Counts and rates of the load as its records appear."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, workers: int = 1) -> None:
         self._tail = LineTail(path)
+        self._workers = workers
+        self._ready_count = 0
+        self.finished_count = 0
         self._sent_ns: deque[int] = deque()
         self._served_ns: deque[int] = deque()
         self._ended: deque[tuple[int, float | None]] = deque()
-        self.ready = False
-        self.finished = False
         self.sent = 0
         self.ended = 0
         self.not_ok = 0
@@ -80,8 +81,17 @@ class LoadTail:
                 self._sent_ns.append(int(record["t_ns"]))
             elif kind == "end":
                 self._end(record)
-            self.ready |= kind == "ready"
-            self.finished |= kind == "finished"
+            self._ready_count += kind == "ready"
+            self.finished_count += kind == "finished"
+
+    @property
+    def ready(self) -> bool:
+        """Whether all processes are."""
+        return self._ready_count >= self._workers
+
+    @property
+    def finished(self) -> bool:
+        return self.finished_count >= self._workers
 
     def sent_per_s(self, now_ns: int) -> float:
         return self._rate(self._sent_ns, now_ns)

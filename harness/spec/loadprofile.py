@@ -29,6 +29,10 @@ class SendSpec(SpecModel):
     stall_timeout_s: Seconds = 5.0
     deadline_s: Seconds = 40.0
     lag_ms_p99_max: Millis = 50.0
+    workers: Annotated[int, Strict(), Field(ge=1, le=64)] = 1
+    """Load processes that share the schedule."""
+    retry_reset_reused: bool = False
+    """One more attempt where a kept-alive connection was closed before the server said anything; both are recorded."""
 
     @model_validator(mode="after")
     def _deadline_last(self) -> SendSpec:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, Strict
+from pydantic import AfterValidator, Field, Strict, StringConstraints
 
 from harness.spec.checks import CHECK_SPECS, CheckSpec, SloSpec
 from harness.spec.document import Document, KeyPath, did_you_mean
@@ -23,14 +23,38 @@ def _service_url(text: str) -> str:
     return text
 
 
+def _header_name(text: str) -> str:
+    if re.search("authorization|key|token|secret|cookie", text.lower()):
+        raise mistake("a key in a file is a key in a report", hint="name its environment variable: api_key_env: NAME")
+    if text.lower() in _OURS:
+        raise mistake(f"the header {text} is the load's own to set")
+    return text
+
+
+_OURS = frozenset(
+    {"host", "content-length", "content-type", "accept", "x-request-id", "connection", "transfer-encoding"}
+)
+HeaderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"), AfterValidator(_header_name)]
+HeaderValue = Annotated[str, StringConstraints(pattern=r"^[\x20-\x7e]*$")]
+EnvName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
 class WorkloadSpec(SpecModel):
-    """The model server under test. ``url: auto`` takes the service URL from the target."""
+    """The model server under test. ``url: auto`` takes the service URL from the target.
+
+    ``api_key_env`` names the environment variable that holds the API key; ``ca_file`` is relative to the working
+    directory.
+    """
 
     namespace: ObjectName
     selector: LabelSelector
     service: ObjectName = "llm"
     url: Annotated[str, AfterValidator(_service_url)] = "auto"
     model: Text
+    api: Literal["chat", "completions"] = "chat"
+    headers: dict[HeaderName, HeaderValue] = Field(default_factory=dict)
+    api_key_env: EnvName | None = None
+    ca_file: Text | None = None
 
 
 class PhasesSpec(SpecModel):

@@ -54,10 +54,13 @@ class ChatClient:
             f"Content-Type: application/json\r\n{extra}X-Request-Id: {request_id_prefix}-"
         )
 
-    def start(self, exchange: Exchange, body: bytes, on_end: OnEnd) -> None:
-        """Begins the exchange and returns; ``on_end`` is called once it has an ending, whatever that is."""
+    def start(self, exchange: Exchange, body: bytes, on_end: OnEnd, *, fresh: bool = False) -> None:
+        """Begins the exchange and returns; ``on_end`` is called once it has an ending, whatever that is.
+
+        ``fresh`` asks for a connection that has carried nothing yet.
+        """
         request = self._request(exchange, body)
-        if (conversation := self._take_idle()) is not None:
+        if not fresh and (conversation := self._take_idle()) is not None:
             conversation.again(exchange, request, on_end)
         elif self._literal:
             Conversation(self, exchange, request, on_end).open(self._literal)

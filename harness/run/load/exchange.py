@@ -63,6 +63,11 @@ class Exchange:
     def may_hang_up(self) -> bool:
         return bool(self.hang_up_tokens or self.hang_up_ns)
 
+    @property
+    def met_a_closed_connection(self) -> bool:
+        """A kept-alive connection that the server had closed, or was closing, when the request came."""
+        return self.reused and not self.received_bytes and self.facts.ending in (Ending.CLOSED, Ending.RESET)
+
     def hangs_up(self, now_ns: int) -> str | None:
         """Why the client hangs up now, or None. What the server has said of the answer's end goes before."""
         if self.facts.finish_reason is not None or self.facts.error is not None:

@@ -39,8 +39,14 @@ class OpenLoop:
         clock: RunClock,
         deadline_s: float,
         on_end: Callable[[EndRow, int], None],
+        *,
+        retry_reset_reused: bool = False,
     ) -> None:
-        """``on_end`` gets each end row, already recorded, and the bytes received."""
+        """``on_end`` gets each end row, already recorded, and the bytes received.
+
+        ``retry_reset_reused`` allows one more attempt, recorded, where a kept-alive connection turned out to be
+        closed before the server said anything.
+        """
         self._arrivals = arrivals
         self._client = client
         self._bodies = bodies
@@ -48,6 +54,7 @@ class OpenLoop:
         self._clock = clock
         self._deadline_s = deadline_s
         self._on_end = on_end
+        self._retry_reset_reused = retry_reset_reused
         self._in_flight: dict[int, tuple[Exchange, Arrival, int]] = {}
         self._turns = Turns()
         """Sessions with a turn in flight, and those in which a turn could not be sent."""
@@ -114,9 +121,17 @@ class OpenLoop:
         self._client.start(exchange, body, self._ended)
 
     def _ended(self, exchange: Exchange) -> None:
-        if (known := self._in_flight.get(exchange.request_id)) is not None:  # else ended already, by ``stop``
-            _, arrival, intended_ns = known
-            self._end(exchange, arrival, intended_ns)
+        if (known := self._in_flight.get(exchange.request_id)) is None:
+            return  # ended already, by ``stop``
+        _, arrival, intended_ns = known
+        if self._retry_reset_reused and exchange.met_a_closed_connection and exchange.attempt == 1:
+            self._records.attempt(end_row(exchange, arrival, intended_ns))
+            again = Exchange.of(arrival, self._clock.now_ns())
+            again.attempt = 2
+            self._in_flight[arrival.request_id] = (again, arrival, intended_ns)
+            self._client.start(again, self._bodies.of(arrival), self._ended, fresh=True)
+            return
+        self._end(exchange, arrival, intended_ns)
 
     def _end(self, exchange: Exchange, arrival: Arrival, intended_ns: int) -> None:
         if self._in_flight.pop(exchange.request_id, None) is None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from random import Random
 from zlib import crc32
 
+from harness.run.load.api import CHAT
 from harness.run.load.arrival import Arrival
 
 _WORD_POOL = """
@@ -69,11 +70,13 @@ def _segments(prefix: str) -> Iterator[tuple[str, int]]:
 class Bodies:
     """Request bodies of one model. Everything but the prompt and the numbers is made once."""
 
-    def __init__(self, model: str, seed: int) -> None:
+    def __init__(self, model: str, seed: int, flavour: str = CHAT) -> None:
         self._prompts = Prompts(seed)
-        self._head = f'{{"model":{json.dumps(model)},"messages":[{{"role":"user","content":"'
-        self._streamed = '"}],"stream":true,"stream_options":{"include_usage":true},"ignore_eos":true,"max_tokens":'
-        self._whole = '"}],"stream":false,"ignore_eos":true,"max_tokens":'
+        asked = '"messages":[{"role":"user","content":"' if flavour == CHAT else '"prompt":"'
+        end = '"}]' if flavour == CHAT else '"'
+        self._head = f'{{"model":{json.dumps(model)},{asked}'
+        self._streamed = end + ',"stream":true,"stream_options":{"include_usage":true},"ignore_eos":true,"max_tokens":'
+        self._whole = end + ',"stream":false,"ignore_eos":true,"max_tokens":'
 
     def of(self, arrival: Arrival) -> bytes:
         return self.body(

@@ -21,11 +21,14 @@ HELD_BY_SESSION = "session"
 
 
 class Records:
-    """``records.jsonl``. Unbuffered: what was written survives the process."""
+    """``records.jsonl``. Unbuffered: what was written survives the process. Several processes may write one file:
+    each line is one append, and appends to a local file do not mix."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, secret: str | None = None) -> None:
+        """``secret`` never reaches the file, whoever quotes it."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._secret = json.dumps(secret)[1:-1].encode() if secret else None
 
     def ready(self, t_ns: int) -> None:
         self._write({"e": "ready", "t_ns": t_ns})
@@ -35,6 +38,10 @@ class Records:
 
     def end(self, row: Mapping[str, Any]) -> None:
         self._write({"e": "end", "id": row["request_id"], **row})
+
+    def attempt(self, row: Mapping[str, Any]) -> None:
+        """One that failed and is followed by another."""
+        self._write({"e": "attempt", "id": row["request_id"], **row})
 
     def health(self, t_ns: int, cpu_ratio: float, loop_gap_ms_max: float, in_flight: int) -> None:
         record = {"e": "health", "t_ns": t_ns, "cpu_ratio": round(cpu_ratio, 4)}
@@ -48,7 +55,10 @@ class Records:
         os.close(self._fd)
 
     def _write(self, record: Mapping[str, Any]) -> None:
-        os.write(self._fd, json.dumps(record, separators=(",", ":")).encode() + b"\n")
+        line = json.dumps(record, separators=(",", ":")).encode()
+        if self._secret is not None:
+            line = line.replace(self._secret, b"[API key]")
+        os.write(self._fd, line + b"\n")
 
 
 def held_row(arrival: Arrival, intended_ns: int, now_ns: int) -> dict[str, Any]:
@@ -65,7 +75,7 @@ def end_row(exchange: Exchange, arrival: Arrival, intended_ns: int) -> dict[str,
     outcome, reason = judge_outcome(facts)
     return {
         "request_id": exchange.request_id,
-        "attempt": 1,
+        "attempt": exchange.attempt,
         "intended_ns": intended_ns,
         "sent_ns": exchange.sent_ns,
         "connected_ns": exchange.connected_ns,

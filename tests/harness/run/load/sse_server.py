@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -40,8 +42,10 @@ def usage(tokens: int) -> bytes:
 class Conversation:
     """One request on one connection, for a script to answer."""
 
-    def __init__(self, sock: socket.socket, body: dict[str, Any], stopping: threading.Event) -> None:
+    def __init__(self, sock: socket.socket, body: dict[str, Any], stopping: threading.Event, number: int) -> None:
+        """``number`` counts the connection's requests from 1."""
         self.sock = sock
+        self.number = number
         self.body = body
         self.max_tokens = int(body["max_tokens"])
         self.stopping = stopping
@@ -209,11 +213,45 @@ def until_close(c: Conversation) -> None:
     c.send(usage(c.max_tokens) + DONE)
 
 
+def text(c: Conversation) -> None:
+    """Plain completions."""
+    c.head()
+    for i in range(c.max_tokens):
+        finish = "length" if i == c.max_tokens - 1 else None
+        c.chunk(event({"choices": [{"index": 0, "text": "word ", "finish_reason": finish}]}))
+    c.end(usage(c.max_tokens), DONE)
+
+
+def gzipped(c: Conversation, before: bytes = b"") -> None:
+    events = [ROLE, *(token() for _ in range(c.max_tokens - 1)), token(finish="length"), usage(c.max_tokens), DONE]
+    body = before + gzip.compress(b"".join(events))
+    c.head(extra="Content-Encoding: gzip\r\n")
+    for at in range(0, len(body), 7):
+        c.chunk(body[at : at + 7])
+    c.end()
+
+
+def badly_gzipped(c: Conversation) -> None:
+    gzipped(c, b"no")
+
+
+def refuses_early(c: Conversation) -> None:
+    c.send(b"HTTP/1.1 413 Payload Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+
+def close_first_then_ok(c: Conversation) -> None:
+    """Closes a connection that has carried a request before, and answers on a fresh one."""
+    if c.number > 1:
+        return
+    ok(c)
+
+
 SCRIPTS: dict[str, Script] = {
     f.__name__: f
     for f in (
         ok, short, no_done, fewer_by_usage, abort, error, cut, reset, reset_first, close_first, stall, mute, drip,
-        not_json, not_http, no_stream, busy, unavailable, unknown_model, moved, until_close,
+        not_json, not_http, no_stream, busy, unavailable, unknown_model, moved, until_close, text, gzipped,
+        badly_gzipped, refuses_early, close_first_then_ok,
     )
 }  # fmt: skip
 
@@ -221,16 +259,19 @@ SCRIPTS: dict[str, Script] = {
 class SseServer:
     """Serves on 127.0.0.1 until it is left. A request's model names its script, unless ``cycle`` has some."""
 
-    def __init__(self, cycle: tuple[str, ...] = ()) -> None:
+    def __init__(self, cycle: tuple[str, ...] = (), tls: ssl.SSLContext | None = None) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.settimeout(0.05)
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        self._cycle = cycle
+        self.cycle = cycle
+        self._tls = tls
         self._stopping = threading.Event()
         self._threads = [threading.Thread(target=self._accept)]
         self._lock = threading.Lock()
         self.bodies: list[dict[str, Any]] = []
         self.request_ids: list[str] = []
+        self.paths: list[str] = []
+        self.headers: list[dict[str, str]] = []
         self.connections = 0
 
     def __enter__(self) -> SseServer:
@@ -256,13 +297,20 @@ class SseServer:
 
     def _serve(self, sock: socket.socket) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._tls is not None:
+            try:
+                sock = self._tls.wrap_socket(sock, server_side=True)
+            except OSError:
+                return
+        number = 0
         with sock:
             while not self._stopping.is_set():
                 request = self._read_request(sock)
                 if request is None:
                     return
                 request_id, body = request
-                conversation = Conversation(sock, body, self._stopping)
+                number += 1
+                conversation = Conversation(sock, body, self._stopping, number)
                 try:
                     SCRIPTS[self._script(request_id, body)](conversation)
                 except OSError:
@@ -275,7 +323,7 @@ class SseServer:
             self.bodies.append(body)
             self.request_ids.append(request_id)
         number = int(request_id.rpartition("-")[2])
-        return self._cycle[number % len(self._cycle)] if self._cycle else str(body["model"])
+        return self.cycle[number % len(self.cycle)] if self.cycle else str(body["model"])
 
     def _read_request(self, sock: socket.socket) -> tuple[str, dict[str, Any]] | None:
         data = b""
@@ -291,8 +339,14 @@ class SseServer:
                 return None
             data += got
             head, found, body = data.partition(b"\r\n\r\n")
-            fields = dict(line.lower().split(": ", 1) for line in head.decode().split("\r\n")[1:])
-            if found and len(body) >= int(fields["content-length"]):
+            lines = head.decode().split("\r\n")
+            fields = dict(line.lower().split(": ", 1) for line in lines[1:]) if found else {}
+            early = self.cycle == ("refuses_early",)
+            if found and (early or len(body) >= int(fields["content-length"])):
                 sock.settimeout(5)
+                self.paths.append(lines[0].split()[1])
+                self.headers.append(fields)
+                if early:
+                    return fields["x-request-id"], {"max_tokens": 1}
                 return fields["x-request-id"], dict(json.loads(body))
         return None

@@ -40,18 +40,28 @@ class LoadRun:
             "stall_timeout_s": 0.3,
             "deadline_s": 1.0,
         } | send
-        settings = {"schedule": str(tmp_path / "schedule.parquet"), "url": url, "model": "tiny", "seed": 11}
+        api = {"url": url, "model": "tiny"}
+        settings: dict[str, Any] = {"schedule": str(tmp_path / "schedule.parquet"), "api": api, "seed": 11}
         settings |= {"records": str(self.records_path), "start_ns": self.clock.start_ns, "send": limits}
         path = tmp_path / "load" / "load.json"
         path.write_text(json.dumps(settings))
         read_fd, self.pipe_fd = os.pipe()
         env = os.environ | {"GPU_HARNESS_LOAD": str(path), "GPU_HARNESS_PARENT_FD": str(read_fd)}
         self.log = (tmp_path / "locust.log").open("wb+")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "locust", "-f", LOCUSTFILE, "--headless", "--only-summary"],
-            env=env, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
-            pass_fds=(read_fd,), start_new_session=True,
-        )  # fmt: skip
+        self.processes = [
+            subprocess.Popen(
+                [sys.executable, "-m", "locust", "-f", LOCUSTFILE, "--headless", "--only-summary"],
+                env=env | {load_settings.WORKER_ENV: str(worker)},
+                cwd=tmp_path,
+                stdin=subprocess.DEVNULL,
+                stdout=self.log,
+                stderr=self.log,
+                pass_fds=(read_fd,),
+                start_new_session=True,
+            )
+            for worker in range(int(send.get("workers", 1)))
+        ]
+        self.process = self.processes[0]
         os.close(read_fd)
         self.load_start_ns = 0
 
@@ -65,7 +75,7 @@ class LoadRun:
             time.sleep(0.01)
 
     def go(self, in_s: float = 0.05) -> None:
-        self.wait_for("ready", lambda records: bool(records) and records[0]["e"] == "ready")
+        self.wait_for("ready", lambda records: sum(r["e"] == "ready" for r in records) == len(self.processes))
         self.load_start_ns = self.clock.now_ns() + round(in_s * NS_PER_S)
         part = self.records_path.with_name("go.part")
         part.write_text(str(self.load_start_ns))
@@ -86,9 +96,10 @@ class LoadRun:
         return self.log.read().decode()
 
     def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
         self.log.close()
         if self.pipe_fd >= 0:
             os.close(self.pipe_fd)
@@ -130,7 +141,7 @@ TIMES = (
 
 
 def test_every_arrival_goes_out_at_its_time_and_ends_once_as_it_did(start: Start) -> None:
-    assert set(EXPECTED) == set(SCRIPTS)
+    assert set(EXPECTED) <= set(SCRIPTS)
     with SseServer(cycle=tuple(EXPECTED)) as server:
         run = start(server.url, arrivals(2 * len(EXPECTED), every_ms=25))
         run.go()
@@ -213,6 +224,48 @@ def test_a_stopped_process_sends_late_but_sends_all(start: Start) -> None:
     assert (table["sent_ns"] - table["intended_ns"]).max() > 400 * NS_PER_MS
 
 
+def test_several_processes_share_a_schedule_and_a_dead_one_s_rows_are_not_sent(start: Start) -> None:
+    schedule = arrivals(120, every_ms=20).assign(session=[f"s{i // 3}" if i % 2 else "" for i in range(120)])
+    schedule = schedule.assign(turn=0, priority=0, stream=1, hang_up_tokens=0, hang_up_ns=0, prefix="")
+    with SseServer(cycle=("ok",)) as server:
+        run = start(server.url, schedule, workers=2)
+        run.go()
+        run.wait_for("twenty ends", lambda records: sum(r["e"] == "end" for r in records) >= 20)
+        run.processes[1].kill()
+        assert run.process.wait(START_WITHIN_S) == 0, run.output()
+    shares = [load_settings.Share(index, 2) for index in range(2)]
+    table = run.requests()
+    ours = [shares[0].has(i, session) for i, session in enumerate(schedule["session"])]
+    theirs = [shares[1].has(i, session) for i, session in enumerate(schedule["session"])]
+    assert all(a != b for a, b in zip(ours, theirs, strict=True)) and min(sum(ours), sum(theirs)) > 40
+    sent = [r["id"] for r in run.records() if r["e"] == "sent"]
+    assert len(sent) == len(set(sent))
+    assert set(table[ours]["outcome"]) <= {"ok", "not_sent"} and (table[ours]["reason"].fillna("") != "").sum() < 20
+    lost = table[theirs]["outcome"].value_counts().to_dict()
+    assert lost["not_sent"] > 10 and set(lost) <= {"ok", "not_sent", "unfinished"}
+
+
+def test_plain_locust_sends_a_profile(tmp_path: Path) -> None:
+    (tmp_path / "profile.yaml").write_text(
+        "title: small\nduration_s: 2\nlongest_stream_s: 1\n"
+        "arrivals: {kind: constant, rate_per_s: 20}\n"
+        "tokens: {prompt: {kind: fixed, tokens: 20}, output: {kind: fixed, tokens: 3}}\n"
+    )
+    env = {k: v for k, v in os.environ.items() if k != load_settings.LOAD_ENV}
+    with SseServer(cycle=("ok",)) as server:
+        command = [sys.executable, "-m", "locust", "-f", LOCUSTFILE, "--headless", "--only-summary"]
+        command += ["--host", server.url, "--load-profile", "profile.yaml", "--model", "tiny", "--records", "out"]
+        done = subprocess.run(
+            command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=90, stdin=subprocess.DEVNULL
+        )
+    assert done.returncode == 0, done.stderr
+    (records,) = (tmp_path / "out").glob("*/records.jsonl")
+    ends = [r for r in map(json.loads, records.read_text().splitlines()) if r["e"] == "end"]
+    assert sorted(r["id"] for r in ends) == list(range(40)) == list(range(len(server.bodies)))
+    assert {r["outcome"] for r in ends} == {"ok"}
+    assert "LLM" in done.stdout + done.stderr
+
+
 def test_plain_locust_is_told_what_is_missing(tmp_path: Path) -> None:
     env = {k: v for k, v in os.environ.items() if k != load_settings.LOAD_ENV}
     command = [sys.executable, "-m", "locust", "-f", LOCUSTFILE, "--headless"]
@@ -220,7 +273,11 @@ def test_plain_locust_is_told_what_is_missing(tmp_path: Path) -> None:
         command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
     )
     assert done.returncode == 64
-    assert "GPU_HARNESS_LOAD is not set" in done.stderr and "Traceback" not in done.stderr
+    assert (
+        "no load profile was named" in done.stderr
+        and "--load-profile" in done.stderr
+        and "Traceback" not in done.stderr
+    )
 
 
 def test_an_unreadable_schedule_ends_the_load_with_one_message(start: Start, tmp_path: Path) -> None:
