@@ -17,9 +17,9 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_a_killed_run_without_its_run_json_is_unknown(tmp_path: Path) -> None:
-    for folder in ("experiments", "loadprofiles"):
+    for folder in ("experiments/manifests", "loadprofiles"):
         shutil.copytree(ROOT / folder, tmp_path / "spec" / folder)
-    shutil.rmtree(tmp_path / "spec" / "experiments" / "negative")
+    shutil.copy(ROOT / "experiments" / "spot-interruption-during-burst.yaml", tmp_path / "spec" / "experiments")
     with HistoryWriter(tmp_path / "history"):
         pass
     verdict = judge_run(RunDir(tmp_path), History.load(tmp_path))

@@ -89,7 +89,7 @@ MISTAKES = [
     Mistake("argument", "        notice_s: 120", "        notice: 120", "notice: 120", f"{METHOD}.notice", "not known", "'notice_s'"),
     Mistake("missing-argument", "        notice_s: 120\n", "", "arguments:\n", f"{METHOD}.notice_s", "'notice_s' is missing", "add it"),
     Mistake("time-scale", "time_scale: 15", "timescale: 15", "timescale", f"{EXT}.timescale", "not known", "'time_scale'"),
-    Mistake("workload", "service: llm,", "svc: llm,", "svc:", f"{EXT}.workload.svc", "not known", "known: model, namespace"),
+    Mistake("workload", "service: llm,", "svc: llm,", "svc:", f"{EXT}.workload.svc", "not known", "known: api, api_key_env"),
     Mistake("pool", "stock: 6", "stok: 6", "stok: 6", f"{EXT}.world.pools.1.stok", "not known", "'stock'"),
     Mistake("dry", "title: A spot", "dry: activities\ntitle: A spot", "dry:", "dry", "inject for real"),
     Mistake("written-twice", "    time_scale: 15", "    time_scale: 15\n    time_scale: 10", "time_scale: 10", f"{EXT}.time_scale",
