@@ -17,6 +17,7 @@ from aiohttp import web
 
 from fakes.config import PlantedBug
 from fakes.controllers.informer import Informer
+from fakes.controllers.objects import name_of
 from fakes.gateway.forwarder import Forwarder, OwnError
 from fakes.gateway.metrics import GatewayMetrics
 from fakes.gateway.router import Backend, Router
@@ -63,7 +64,8 @@ class Gateway:
     ) -> None:
         self._slices = Informer(kube, ENDPOINT_SLICE, namespace, f"{SERVICE_LABEL}={service}")
         self._pods = Informer(kube, POD, namespace)
-        self._slices.on_change(self._changed)
+        self._namespace = namespace
+        self._slices.on_change(self._slice_changed)
         self._pods.on_change(self._pod_changed)
         self._pool = UpstreamPool()
         self.router = Router(rng, keep_terminating=PlantedBug.GATEWAY_ROUTES_TO_TERMINATING in bugs)
@@ -91,12 +93,19 @@ class Gateway:
 
     def _pod_changed(self, type: EventType, new: Json, old: Json | None) -> None:
         if type is EventType.DELETED or old is None or listen_address(new) != listen_address(old):
-            self._changed(type, new, old)
+            name = name_of(new)
+            self._close_idle(self.router.pod_changed(name, self._pod(name)))
 
-    def _changed(self, type: EventType, new: Json, old: Json | None) -> None:
-        pods = {name: pod for (_, name), pod in self._pods.objects.items()}
-        self.router.refresh(self._slices.objects.values(), pods)
-        self._pool.forget({b.address for b in self.router.backends.values() if b.address is not None})
+    def _slice_changed(self, type: EventType, new: Json, old: Json | None) -> None:
+        endpoints: list[Json] = [] if type is EventType.DELETED else new.get("endpoints") or []
+        self._close_idle(self.router.slice_changed(name_of(new), endpoints, self._pod))
+
+    def _pod(self, name: str) -> Json | None:
+        return self._pods.objects.get((self._namespace, name))
+
+    def _close_idle(self, lost: bool) -> None:
+        if lost:
+            self._pool.forget({b.address for b in self.router.backends.values() if b.address is not None})
 
     # Requests.
 

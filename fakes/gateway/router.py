@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from random import Random
 
@@ -25,28 +25,52 @@ class Backend:
 
 @dataclass(slots=True)
 class Router:
-    """``keep_terminating`` plants the bug of a router that sends to a pod until its endpoint is gone."""
+    """A change costs what it changes, however many replicas there are. ``keep_terminating`` plants the bug of a router
+    that sends to a pod until its endpoint is gone."""
 
     rng: Random
     keep_terminating: bool = False
     backends: dict[str, Backend] = field(default_factory=dict)
+    _slices: dict[str, dict[str, Json]] = field(default_factory=dict)
+    """The endpoints of each slice, by pod."""
+    _endpoints: dict[str, dict[str, Json]] = field(default_factory=dict)
+    """The endpoints of each pod, by slice; while one moves there may be two."""
     _uses: int = 0
 
-    def refresh(self, slices: Iterable[Json], pods: Mapping[str, Json]) -> None:
-        """From all EndpointSlices of the service and the pods of its namespace, by name."""
-        present: set[str] = set()
-        for endpoint in (e for s in slices for e in s.get("endpoints") or ()):
-            pod = str((endpoint.get("targetRef") or {}).get("name") or "")
-            if pod not in pods:
+    def slice_changed(self, name: str, endpoints: Iterable[Json], pod: Callable[[str], Json | None]) -> bool:
+        """``pod`` finds a pod of the service's namespace by its name; a slice that is gone has no endpoints. True when
+        a replica lost its address."""
+        before = self._slices.pop(name, {})
+        now = {p: e for e in endpoints if (p := str((e.get("targetRef") or {}).get("name") or ""))}
+        if now:
+            self._slices[name] = now
+        lost = False
+        for each in {**before, **now}:
+            if before.get(each) == now.get(each):
                 continue
-            present.add(pod)
-            backend = self.backends.get(pod)
-            if backend is None:
-                backend = self.backends[pod] = Backend(pod, str(endpoint.get("nodeName") or ""), tie=self.rng.random())
-            backend.address = listen_address(pods[pod])
-            backend.routable = backend.address is not None and self._wanted(endpoint.get("conditions") or {})
-        for pod in [p for p in self.backends if p not in present]:
-            self.backends.pop(pod).routable = False
+            places = self._endpoints.setdefault(each, {})
+            places.pop(name, None)
+            if each in now:
+                places[name] = now[each]
+            elif not places:
+                del self._endpoints[each]
+            lost |= self.pod_changed(each, pod(each))
+        return lost
+
+    def pod_changed(self, name: str, pod: Json | None) -> bool:
+        """True when the replica lost the address that it had."""
+        backend, places = self.backends.get(name), self._endpoints.get(name)
+        before = backend.address if backend is not None else None
+        if places is None or pod is None:
+            if backend is not None:
+                self.backends.pop(name).routable = False
+            return before is not None
+        endpoint = next(reversed(places.values()))
+        if backend is None:
+            backend = self.backends[name] = Backend(name, str(endpoint.get("nodeName") or ""), tie=self.rng.random())
+        backend.address = listen_address(pod)
+        backend.routable = backend.address is not None and self._wanted(endpoint.get("conditions") or {})
+        return before is not None and before != backend.address
 
     def _wanted(self, conditions: Json) -> bool:
         terminating = bool(conditions.get("terminating"))

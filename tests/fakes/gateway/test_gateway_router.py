@@ -18,13 +18,16 @@ def pods(*names: str) -> dict[str, Json]:
     }
 
 
-def slices(*endpoints: Json) -> list[Json]:
-    return [{"endpoints": list(endpoints)}]
+def refresh(router: Router, pods: dict[str, Json], *endpoints: Json) -> None:
+    """The slice and the pods as they are from now on."""
+    for name in sorted({*pods, *router.backends}):
+        router.pod_changed(name, pods.get(name))
+    router.slice_changed("s", endpoints, pods.get)
 
 
 def make(*endpoints: Json, keep_terminating: bool = False) -> Router:
     router = Router(Random(1), keep_terminating)
-    router.refresh(slices(*endpoints), pods("a", "b", "c"))
+    refresh(router, pods("a", "b", "c"), *endpoints)
     return router
 
 
@@ -52,22 +55,22 @@ def test_the_least_loaded_wins_whoever_was_used_last() -> None:
 def test_only_ready_endpoints_that_are_not_terminating_are_routable() -> None:
     router = make(endpoint("a", "n1", ready=False), endpoint("b", "n1", ready=False, terminating=True))
     assert router.pick() is None
-    router.refresh(slices(endpoint("a", "n1"), {"targetRef": {"name": "b"}}), pods("a", "b"))
+    refresh(router, pods("a", "b"), endpoint("a", "n1"), {"targetRef": {"name": "b"}})
     assert {pick(router), pick(router)} == {"a", "b"}  # absent conditions mean ready
 
 
 def test_planted_terminating_pods_stay_until_their_endpoint_is_gone() -> None:
     router = make(endpoint("a", "n1", ready=False, terminating=True), keep_terminating=True)
     assert pick(router) == "a"
-    router.refresh(slices(), pods("a"))
+    refresh(router, pods("a"))
     assert router.pick() is None
 
 
 def test_a_replica_without_an_address_or_a_pod_is_not_routable() -> None:
     router = Router(Random(1))
-    router.refresh(slices(endpoint("a", "n1"), endpoint("gone", "n1")), {"a": {"metadata": {"name": "a"}}})
+    refresh(router, {"a": {"metadata": {"name": "a"}}}, endpoint("a", "n1"), endpoint("gone", "n1"))
     assert router.pick() is None
-    router.refresh(slices(endpoint("a", "n1")), pods("a"))
+    refresh(router, pods("a"), endpoint("a", "n1"))
     assert pick(router) == "a"
 
 
@@ -75,6 +78,17 @@ def test_a_restarted_container_moves_its_backend() -> None:
     router = make(endpoint("a", "n1"))
     backend = router.backends["a"]
     backend.in_flight = 1
-    router.refresh(slices(endpoint("a", "n1")), pods("x", "a"))
+    refresh(router, pods("x", "a"), endpoint("a", "n1"))
     assert router.backends["a"] is backend
     assert (backend.address, backend.in_flight) == (("127.0.0.1", 1001), 1)
+
+
+def test_an_endpoint_that_moves_between_slices_is_one_replica() -> None:
+    router, there = Router(Random(1)), pods("a", "b")
+    router.slice_changed("s1", [endpoint("a", "n1"), endpoint("b", "n1")], there.get)
+    backend = router.backends["a"]
+    router.slice_changed("s2", [endpoint("a", "n1")], there.get)
+    assert not router.slice_changed("s1", [endpoint("b", "n1")], there.get)
+    assert router.backends["a"] is backend and backend.routable
+    assert router.slice_changed("s2", [], there.get), "its address is lost"
+    assert sorted(router.backends) == ["b"] and not backend.routable
