@@ -28,6 +28,13 @@ RunDirArg = Annotated[
     Path, typer.Argument(metavar="DIR", help="The folder of a run, reports/<experiment>/<utc-start>.")
 ]
 SeedOpt = Annotated[int, typer.Option(help="Fixes arrivals, token lengths and fault targets.", min=0)]
+TargetOpt = Annotated[
+    str, typer.Option(help="Which cluster: embedded, or controlplane (a real Kubernetes 1.37 around which we play).")
+]
+BinDirOpt = Annotated[
+    Path | None,
+    typer.Option(help="With controlplane: where its programs are, before KUBEBUILDER_ASSETS, PATH and the cache."),
+]
 TraceOpt = Annotated[
     Path | None,
     typer.Option(help="Replay rows of this trace (Azure, BurstGPT, Mooncake, our Parquet) instead of the profile."),
@@ -61,7 +68,8 @@ def run(
     experiment: ExperimentArg,
     seed: SeedOpt = 1,
     reports: Annotated[Path, typer.Option(help="Where the run's folder is made.")] = Path("reports"),
-    target: Annotated[str, typer.Option(help="Which cluster: embedded.")] = "embedded",
+    target: TargetOpt = "embedded",
+    bin_dir: BinDirOpt = None,
     trace: TraceOpt = None,
     trace_start: TraceStartOpt = 0.0,
     trace_duration: TraceDurationOpt = None,
@@ -90,8 +98,11 @@ def run(
         virtual=virtual,
         time_scale=time_scale,
     )
-    begin = run_virtually if virtual else run_experiment
-    return begin(prepared, reports=reports, plain=plain, args=sys.argv)
+    if virtual:
+        if bin_dir is not None:
+            raise BadInput("--bin-dir has no meaning with --virtual")
+        return run_virtually(prepared, reports=reports, plain=plain, args=sys.argv)
+    return run_experiment(prepared, reports=reports, plain=plain, args=sys.argv, bin_dir=bin_dir)
 
 
 @app.command()

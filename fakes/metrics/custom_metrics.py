@@ -55,6 +55,10 @@ class CustomMetrics:
         found = (self._value(namespace, pod["metadata"]["name"], metric) for pod in pods.items)
         return [value for value in found if value is not None]
 
+    def names(self) -> list[str]:
+        """All metrics seen on any pod or GPU."""
+        return [*self._scraper.names(), *(self._gpus.names() if self._gpus else ())]
+
     @property
     def resources(self) -> list[Json]:
         return [
@@ -65,7 +69,7 @@ class CustomMetrics:
                 "kind": "MetricValueList",
                 "verbs": ["get"],
             }
-            for name in (*self._scraper.names(), *(self._gpus.names() if self._gpus else ()))
+            for name in self.names()
         ]
 
     async def handle(self, path: str, query: Mapping[str, str]) -> tuple[int, Json]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 TARGETS = ("embedded", "controlplane", "node", "kind", "kubeconfig")
 """Every target there is, for faults whose fidelity is the same on all."""
 
-EMBEDDED, VIRTUAL = "embedded", "embedded-virtual"
+EMBEDDED, VIRTUAL, CONTROL_PLANE = "embedded", "embedded-virtual", "controlplane"
 
 NOT_BUILT = "not built"
 

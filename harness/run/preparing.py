@@ -14,10 +14,10 @@ from harness.plan.trace import TraceCut
 from harness.spec.document import read_document
 from harness.spec.experiment import Experiment, load_experiment
 from harness.spec.loadprofile import LoadProfile, load_profile
+from harness.targets.choosing import check_target
 from harness.targets.embedded import planned_fleet, world_config
 from harness.targets.manifests import read_manifests
 
-TARGETS = ("embedded",)
 TIME_SCALE_MAX = 1000.0
 
 
@@ -56,10 +56,7 @@ def prepare(
 
     ``time_scale`` instead of the experiment's own is for virtual time, where waiting costs nothing.
     """
-    if target not in TARGETS:
-        raise BadInput(
-            f"there is no target {target!r}", where=Where("--target"), hint=f"there is: {', '.join(TARGETS)}"
-        )
+    check_target(target)
     experiment = load_experiment(path)
     profile = load_profile(experiment.load_file)
     if time_scale is not None:

@@ -68,8 +68,12 @@ class RunDir:
         """Written by the fakes alone: what their model servers sent."""
         return self.history / LEDGER_FILE
 
+    @property
+    def logs(self) -> Path:
+        return self.path / "logs"
+
     def log(self, name: str) -> Path:
-        return self.path / "logs" / f"{name}.log"
+        return self.logs / f"{name}.log"
 
 
 def create(reports: Path, experiment: Path, now: datetime | None = None) -> RunDir:

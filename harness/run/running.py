@@ -21,14 +21,18 @@ from harness.run.provenance import repeat_command
 from harness.run.rundir import RunDir, create, keep_spec
 from harness.run.supervisor import Supervisor, stop_on_signals
 from harness.run.view import View, make_view
-from harness.targets.embedded import EmbeddedTarget
+from harness.targets.choosing import TARGETS, Places
 from harness.verdict import Verdict
 
 
-def run_experiment(prepared: Prepared, *, reports: Path, plain: bool, args: Sequence[str]) -> ExitCode:
+def run_experiment(
+    prepared: Prepared, *, reports: Path, plain: bool, args: Sequence[str], bin_dir: Path | None = None
+) -> ExitCode:
     experiment, plan = prepared.experiment, prepared.plan
+    make_target = TARGETS[prepared.target](bin_dir)
     run_dir, spec_path, command = _begin(prepared, reports, args)
-    target = EmbeddedTarget(experiment, plan.seed, run_dir.path, run_dir.log("world"), run_dir.ledger)
+    places = Places(folder=run_dir.path, logs=run_dir.logs, ledger=run_dir.ledger)
+    target = make_target(experiment, plan.seed, places)
     with make_view(plain) as view:
         supervisor = Supervisor(
             experiment, prepared.profile, plan, target, run_dir, view, command=command, spec_path=spec_path

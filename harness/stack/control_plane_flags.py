@@ -52,9 +52,15 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """``gangs`` turns the gang scheduling of 1.37 on: beta, and off by default."""
+    """``time_scale``: scenario seconds per clock second, by which whatever the components count is shorter.
 
+    ``gangs`` has the API server know PodGroups and ``scheduler_gangs`` the scheduler obey them: beta in 1.37, and off
+    by default. A scheduler that does not obey binds the members of a gang one by one.
+    """
+
+    time_scale: float = 1.0
     gangs: bool = True
+    scheduler_gangs: bool = True
     more: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Further flags by component name; they come last, so they win."""
 
@@ -125,8 +131,11 @@ def _apiserver(layout: Layout, settings: Settings) -> list[str]:
         "--requestheader-extra-headers-prefix=X-Remote-Extra-",
         f"--proxy-client-cert-file={layout.front_proxy.certificate}",
         f"--proxy-client-key-file={layout.front_proxy.key}",
+        # Added to every pod that does not say otherwise; five minutes of the scenario.
+        f"--default-not-ready-toleration-seconds={_whole_s(settings, 300)}",
+        f"--default-unreachable-toleration-seconds={_whole_s(settings, 300)}",
         *gangs,
-        *_feature_gates(settings),
+        *_feature_gates(settings.gangs),
     ]
 
 
@@ -138,13 +147,46 @@ def _controller_manager(layout: Layout, settings: Settings) -> list[str]:
         f"--service-account-private-key-file={layout.service_account_keys.key}",
         f"--root-ca-file={layout.cluster_authority}",
         "--use-service-account-credentials=true",  # each controller has its own rights, as in a real cluster
-        *_feature_gates(settings),
+        *_periods(settings),
+        *_feature_gates(settings.gangs),
     ]
+
+
+# Defaults of kube-controller-manager 1.37, in seconds.
+PERIODS_S = {
+    "node-monitor-period": 5.0,
+    "node-monitor-grace-period": 50.0,
+    "node-startup-grace-period": 60.0,
+    "horizontal-pod-autoscaler-sync-period": 15.0,
+    "horizontal-pod-autoscaler-downscale-stabilization": 300.0,
+    "horizontal-pod-autoscaler-initial-readiness-delay": 30.0,
+    "horizontal-pod-autoscaler-cpu-initialization-period": 300.0,
+}
+NODES_PER_S = {"node-eviction-rate": 0.1, "secondary-node-eviction-rate": 0.01}
+
+
+def _periods(settings: Settings) -> list[str]:
+    """What is left at its default says so by not being here: nothing at a time scale of 1."""
+    if settings.time_scale == 1:
+        return []
+    periods = (f"--{name}={seconds / settings.time_scale:.3f}s" for name, seconds in PERIODS_S.items())
+    rates = (f"--{name}={rate * settings.time_scale:.3f}" for name, rate in NODES_PER_S.items())
+    return [*periods, *rates]
+
+
+def _whole_s(settings: Settings, scenario_s: float) -> int:
+    return max(1, round(scenario_s / settings.time_scale))
 
 
 def _scheduler(layout: Layout, settings: Settings) -> list[str]:
     kubeconfig = layout.kubeconfig("system:kube-scheduler")
-    return [*_serving(layout, "kube-scheduler"), *_client(kubeconfig), *_feature_gates(settings)]
+    return [
+        *_serving(layout, "kube-scheduler"),
+        *_client(kubeconfig),
+        # How often a pod without room is looked at again, though nothing has happened; 5 min by default.
+        f"--pod-max-in-unschedulable-pods-duration={300 / settings.time_scale:.3f}s",
+        *_feature_gates(settings.gangs and settings.scheduler_gangs),
+    ]
 
 
 def _serving(layout: Layout, name: str) -> list[str]:
@@ -170,5 +212,5 @@ def _client(kubeconfig: Path) -> list[str]:
     ]
 
 
-def _feature_gates(settings: Settings) -> list[str]:
-    return ["--feature-gates=GenericWorkload=true"] if settings.gangs else []
+def _feature_gates(gangs: bool) -> list[str]:
+    return ["--feature-gates=GenericWorkload=true"] if gangs else []

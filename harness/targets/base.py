@@ -59,10 +59,11 @@ class Described(Protocol):
 
 
 class Target(Described, Protocol):
-    """``up`` is called once. ``died`` says why the cluster is no longer there, None while it is; ``log`` is where its
-    own words are kept."""
+    """``up`` is called once. ``died`` says why the cluster is no longer there, None while it is; ``log`` is where the
+    words of what died are kept."""
 
-    log: Path
+    @property
+    def log(self) -> Path: ...
 
     async def up(self) -> Connection: ...
 

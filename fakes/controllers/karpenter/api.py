@@ -26,15 +26,20 @@ SPOT_WEIGHT, ON_DEMAND_WEIGHT = 50, 10
 
 
 def node_pool(pool: PoolConfig) -> Json:
-    """Its limit is what the cloud once had of the pool; that the cloud may have less by now, a launch finds out."""
+    """Its limit is what the cloud once had of the pool; that the cloud may have less by now, a launch finds out. The
+    label with its own name is no part of its template: Karpenter adds that, and its schema refuses it here."""
     return {
         "apiVersion": "karpenter.sh/v1",
         "kind": "NodePool",
         "metadata": {"name": pool.name},
         "spec": {
             "template": {
-                "metadata": {"labels": template_labels(pool)},
-                "spec": {"nodeClassRef": NODE_CLASS, "requirements": requirements(pool), "expireAfter": "Never"},
+                "metadata": {"labels": {k: v for k, v in template_labels(pool).items() if k != NODEPOOL}},
+                "spec": {
+                    "nodeClassRef": NODE_CLASS,
+                    "requirements": [r for r in requirements(pool) if r["key"] != NODEPOOL],
+                    "expireAfter": "Never",
+                },
             },
             "limits": {"nvidia.com/gpu": str(pool.stock * pool.gpus), "nodes": str(pool.stock)},
             "weight": weight(pool),

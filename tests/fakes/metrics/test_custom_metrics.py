@@ -11,10 +11,13 @@ from random import Random
 
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
 
 from fakes.clock import WallClock
 from fakes.kube import LocalKube, Store
+from fakes.metrics.api_server import metrics_app
 from fakes.metrics.custom_metrics import CustomMetrics, quantity
+from fakes.metrics.external_metrics import ExternalMetrics
 from fakes.metrics.scraper import Scraper
 from fakes.nodes.address import LISTEN_ANNOTATION
 from fakes.timing import Durations, Timing
@@ -183,3 +186,49 @@ async def test_only_running_pods_are_scraped_and_deleted_ones_are_forgotten() ->
 )
 def test_quantities_as_kubernetes_prints_them(value: float, text: str) -> None:
     assert quantity(value) == text
+
+
+async def test_external_metrics_are_the_series_of_the_scraped_pods() -> None:
+    async with cluster() as c:
+        external = ExternalMetrics(c.metrics)
+        assert (await external.handle(f"namespaces/{NS}/{METRIC}", {}))[1]["items"] == [], "an error to the autoscaler"
+        await c.add("llm-a", Replica(3))
+        await c.add("llm-b", Replica(0.25))
+        await until(lambda: all(c.scraper.latest(NS, p) for p in ("llm-a", "llm-b")), "a scrape of each")
+        status, answer = await external.handle(f"namespaces/{NS}/{METRIC}", {})
+        assert (status, answer["kind"], answer["apiVersion"]) == (
+            200,
+            "ExternalMetricValueList",
+            "external.metrics.k8s.io/v1beta1",
+        )
+        assert {i["metricLabels"]["pod"]: i["value"] for i in answer["items"]} == {"llm-a": "3", "llm-b": "250m"}
+        assert {i["metricName"] for i in answer["items"]} == {METRIC}
+        _, one = await external.handle(f"namespaces/{NS}/{METRIC}", {"labelSelector": "pod in (llm-b),namespace"})
+        assert [i["metricLabels"] for i in one["items"]] == [{"namespace": NS, "pod": "llm-b"}]
+        assert (await external.handle(f"namespaces/{NS}/{METRIC}", {"labelSelector": "a b"}))[0] == 400
+        assert (await external.handle(f"namespaces/{NS}/pods/x/{METRIC}", {}))[0] == 404
+        assert METRIC in [r["name"] for r in external.resources]
+
+
+async def test_a_server_of_the_metrics_apis_answers_as_an_aggregator_expects() -> None:
+    async with cluster() as c:
+        await c.add("llm-a", Replica(3))
+        await until(lambda: c.scraper.latest(NS, "llm-a") is not None, "a scrape")
+        app = metrics_app([c.metrics, c.metrics.v1beta2, ExternalMetrics(c.metrics)])
+        async with TestClient(TestServer(app)) as client:
+            for version, names in (
+                ("custom.metrics.k8s.io/v1beta2", f"pods/{METRIC}"),
+                ("external.metrics.k8s.io/v1beta1", METRIC),
+            ):
+                answer = await client.get(f"/apis/{version}")
+                served = await answer.json()
+                assert (served["kind"], served["groupVersion"]) == ("APIResourceList", version)
+                assert names in [r["name"] for r in served["resources"]]
+            answer = await client.get(f"/apis/custom.metrics.k8s.io/v1beta1/namespaces/{NS}/pods/*/{METRIC}")
+            assert [i["value"] for i in (await answer.json())["items"]] == ["3"]
+            assert (await client.get("/healthz")).status == 200
+            for path in ("/openapi/v2", "/apis/custom.metrics.k8s.io/v9", "/apis"):
+                answer = await client.get(path)
+                assert (answer.status, (await answer.json())["reason"]) == (404, "NotFound")
+            answer = await client.post("/apis/custom.metrics.k8s.io/v1beta1/x", json={})
+            assert answer.status == 405

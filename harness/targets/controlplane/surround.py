@@ -1,0 +1,75 @@
+"""The process of everything around a real control plane: ``fakes.surroundings`` over HTTP.
+
+``python -m harness.targets.controlplane.surround`` runs until SIGTERM or until its parent is gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ssl
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fakes.clock import WallClock
+from fakes.config import WorldConfig
+from fakes.control.api import control_app
+from fakes.metrics.api_server import MetricsApi, metrics_app
+from fakes.metrics.external_metrics import ExternalMetrics
+from fakes.serving import Served, serve_while
+from fakes.surroundings import Surroundings
+from fakes.vllm.ledger import LedgerFile
+from harness.kube.http import HttpKube
+from harness.kube.port import Kube
+
+
+async def surround(
+    config: WorldConfig, kubeconfig: Path, ready: Path, *, serving: ssl.SSLContext, ledger: Path | None
+) -> None:
+    """``ready`` is written with ``gateway_url``, ``control_url`` and ``metrics_url`` once they answer."""
+    async with AsyncExitStack() as connections:
+        kubes: dict[str, HttpKube] = {}
+
+        def kube(field_manager: str) -> Kube:
+            """One connection pool for each component, and for all kubelets together."""
+            if field_manager not in kubes:
+                kubes[field_manager] = HttpKube(kubeconfig, field_manager=field_manager)
+                connections.push_async_callback(kubes[field_manager].close)
+            return kubes[field_manager]
+
+        wall = WallClock(datetime.now(UTC))
+        around = Surroundings(config, wall, kube, LedgerFile(ledger) if ledger is not None else None)
+        metrics: list[MetricsApi] = [around.metrics, around.metrics.v1beta2, ExternalMetrics(around.metrics)]
+        apps = {
+            "gateway_url": Served(around.gateway.app()),
+            "control_url": Served(
+                control_app(around.control, {"time_scale": config.time_scale, "seed": config.seed}),
+            ),
+            "gpu_metrics_url": Served(around.gpu_scraper.app()),
+            "metrics_url": Served(metrics_app(metrics), serving),
+        }
+        await serve_while(around.run(), apps, ready, ttl_s=None)
+
+
+def front_door(certificate: Path, key: Path, front_proxy_authority: Path) -> ssl.SSLContext:
+    """TLS that talks to the API server's aggregator only, which proves itself by its front-proxy certificate."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(front_proxy_authority))
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m harness.targets.controlplane.surround")
+    for name in ("config", "kubeconfig", "ready", "certificate", "key", "front-proxy-authority"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--ledger", type=Path, default=None)
+    args = parser.parse_args()
+    door = front_door(args.certificate, args.key, args.front_proxy_authority)
+    config = WorldConfig.read(args.config)
+    asyncio.run(surround(config, args.kubeconfig, args.ready, serving=door, ledger=args.ledger))
+
+
+if __name__ == "__main__":
+    main()

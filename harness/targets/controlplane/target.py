@@ -1,0 +1,191 @@
+"""A real control plane, 1.37, as plain processes on 127.0.0.1; nodes, cloud, GPUs and model servers are ours."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from fakes.config import PlantedBug, WorldConfig
+from harness.errors import TargetError
+from harness.faults.pick import FleetNode
+from harness.kube.http import HttpKube
+from harness.kube.port import Json, Resource
+from harness.kube.server_clock import on_the_servers_clock
+from harness.run.children import Child, spawn
+from harness.stack.catalogue import CONTROL_PLANE
+from harness.stack.control_plane_flags import Settings
+from harness.stack.find import Binaries
+from harness.stack.kubernetes import ControlPlane, running_control_plane
+from harness.stack.services import not_up
+from harness.targets.base import Connection
+from harness.targets.controlplane.objects import (
+    METRICS_HOST,
+    install_karpenters_kinds,
+    register_metrics,
+    take_the_autoscalers_pen,
+)
+from harness.targets.embedded import planned_fleet
+from harness.targets.manifests import apply, wait_until_available
+
+START_TIMEOUT_S = 30
+AVAILABLE_TIMEOUT_S = 90
+STOP_GRACE_S = 3
+FOLDER = "control-plane"
+READY_FILE = "surroundings-ready.json"
+
+T = TypeVar("T")
+
+
+class ControlPlaneTarget:
+    """Everything it starts ends with our process: our own child by its parent pipe, the real programs by a guard that
+    holds one for them."""
+
+    name = "controlplane"
+    real: tuple[str, ...] = (
+        "kube-apiserver, etcd, kube-scheduler and kube-controller-manager as plain processes (HPA, Deployment, PDB and "
+        "eviction, node lifecycle, endpoints, garbage collection, gangs)",
+        "aggregation of the metrics APIs", "HTTP, TLS and SSE over loopback", "the official Kubernetes client",
+        "Locust", "Chaos Toolkit",
+    )  # fmt: skip
+    emulated: tuple[str, ...] = (
+        "nodes and kubelets", "GPUs and device plugin", "the cloud and its spot interruptions",
+        "Karpenter (its rules, on its own CRDs)", "vLLM (engine model, its HTTP and SSE)", "the gateway",
+        "the metrics pipeline behind the metrics APIs",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        config: WorldConfig,
+        binaries: Binaries,
+        folder: Path,
+        logs: Path,
+        *,
+        objects: Sequence[tuple[Resource, Json]] = (),
+        selector: str = "",
+        ledger: Path | None = None,
+    ) -> None:
+        """``objects`` are applied, and waited for until all Deployments of ``selector`` are available."""
+        self._config = config
+        self._binaries = binaries
+        self._folder = folder
+        self._logs = logs
+        self._objects = objects
+        self._selector = selector
+        self._ledger = ledger
+        self._running = AsyncExitStack()
+        self._control_plane: ControlPlane | None = None
+        self._surroundings: Child | None = None
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        return {component.name: self._binaries.found[component.name].version for component in CONTROL_PLANE}
+
+    @property
+    def log(self) -> Path:
+        dead = self._dead()
+        return dead.log if dead is not None else self._logs / "surroundings.log"
+
+    def planned_fleet(self) -> Sequence[FleetNode]:
+        return planned_fleet(self._config)
+
+    async def up(self) -> Connection:
+        self._control_plane = control_plane = await self._running.enter_async_context(
+            running_control_plane(
+                self._binaries, self._folder / FOLDER, logs=self._logs, settings=settings_for(self._config)
+            )
+        )
+        async with HttpKube(control_plane.kubeconfig) as kube:
+            await self._while_it_lives(install_karpenters_kinds(kube))
+            urls = await self._while_it_lives(self._surround(control_plane))
+            port = urlsplit(urls["metrics_url"]).port
+            assert port is not None
+            await self._while_it_lives(register_metrics(kube, port, control_plane.authority))
+            if PlantedBug.HPA_BLIND in self._config.planted_bugs:
+                await take_the_autoscalers_pen(kube)
+            await apply(kube, [(r, on_the_servers_clock(o, self._clock_s)) for r, o in self._objects])
+            if self._selector:
+                ready = wait_until_available(kube, self._config.gateway_namespace, self._selector, AVAILABLE_TIMEOUT_S)
+                await self._while_it_lives(ready)
+        return Connection(
+            target=self.name,
+            kubeconfig=control_plane.kubeconfig,
+            service_url=urls["gateway_url"],
+            control_url=urls["control_url"],
+            namespace=self._config.gateway_namespace,
+            time_scale=self._config.time_scale,
+        )
+
+    async def down(self) -> None:
+        await self._running.aclose()
+
+    def died(self) -> str | None:
+        dead = self._dead()
+        return dead.how_it_ended() if dead is not None else None
+
+    def _dead(self) -> Child | None:
+        if self._control_plane is not None and (dead := self._control_plane.dead()) is not None:
+            return dead
+        if self._surroundings is not None and self._surroundings.returncode is not None:
+            return self._surroundings
+        return None
+
+    async def _surround(self, control_plane: ControlPlane) -> dict[str, str]:
+        """Starts everything around the control plane; its URLs once they answer."""
+        folder = control_plane.folder
+        config, ready = folder / "world.json", folder / READY_FILE
+        config.write_text(self._config.to_json())
+        door = control_plane.certificates.issue("metrics", hosts=(METRICS_HOST, "localhost"))
+        files = {
+            "config": config,
+            "kubeconfig": control_plane.kubeconfig,
+            "ready": ready,
+            "certificate": door.certificate,
+            "key": door.key,
+            "front-proxy-authority": control_plane.layout.front_proxy_authority,
+        } | ({"ledger": self._ledger} if self._ledger else {})
+        argv = [sys.executable, "-m", "harness.targets.controlplane.surround"]
+        argv += [word for name, path in files.items() for word in (f"--{name}", str(path))]
+        child = await spawn("nodes, cloud and gateway", argv, env={}, log=self._logs / "surroundings.log")
+        self._surroundings = child
+        self._running.push_async_callback(child.stop, STOP_GRACE_S)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(START_TIMEOUT_S):
+                while not ready.exists() and child.returncode is None:
+                    await asyncio.sleep(0.02)
+        if not ready.exists():
+            raise not_up(child, f"{child.name} did not come up in {START_TIMEOUT_S} s")
+        urls: dict[str, str] = json.loads(ready.read_text())
+        return urls
+
+    async def _while_it_lives(self, work: Coroutine[None, None, T]) -> T:
+        """``work``, or a TargetError as soon as one of the processes ends."""
+        task = asyncio.ensure_future(work)
+        try:
+            while not task.done():
+                if (dead := self._dead()) is not None:
+                    raise not_up(dead, f"the control plane did not come up: {dead.how_it_ended()}")
+                await asyncio.wait({task}, timeout=0.1)
+            return task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError, TargetError):
+                    await task
+
+    def _clock_s(self, scenario_s: float) -> float:
+        return scenario_s / self._config.time_scale
+
+
+def settings_for(config: WorldConfig) -> Settings:
+    """Which flags a world's time scale and planted bugs make. A scheduler that binds gangs one by one is a real one
+    that was not told of gangs."""
+    return Settings(
+        time_scale=config.time_scale, scheduler_gangs=PlantedBug.GANG_BOUND_ONE_BY_ONE not in config.planted_bugs
+    )
