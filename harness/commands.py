@@ -215,13 +215,15 @@ def up(
     experiment: Annotated[
         Path | None, typer.Argument(metavar="[EXPERIMENT]", help="Take its world and manifests; else two empty nodes.")
     ] = None,
+    target: TargetOpt = "embedded",
+    bin_dir: BinDirOpt = None,
     ttl: Annotated[float, typer.Option(help="Stops by itself after this many clock seconds.", min=1)] = 4 * 3600,
     seed: SeedOpt = 1,
 ) -> ExitCode:
-    """Start the embedded cluster alone; for kubectl."""
+    """Start a cluster alone; for kubectl."""
     from harness.targets.standing import bring_up
 
-    connection = bring_up(experiment, seed=seed, ttl_s=ttl)
+    connection = bring_up(experiment, target=target, bin_dir=bin_dir, seed=seed, ttl_s=ttl)
     typer.echo(f"export KUBECONFIG={connection.kubeconfig}")
     typer.echo(f"# model endpoint: {connection.service_url}/v1/chat/completions", err=True)
     typer.echo("# stop it with: gpu-harness down", err=True)

@@ -48,7 +48,7 @@ def write_ending(
         command=command,
         commit=head,
         dirty=dirty,
-        versions=versions(),
+        versions=versions() | dict(target.versions),
         load_start_ns=progress.load_start_ns,
         load_end_ns=progress.load_end_ns,
         warm_up_s=settings.phases.warm_up_s,

@@ -15,8 +15,8 @@ from harness.spec.document import read_document
 from harness.spec.experiment import Experiment, load_experiment
 from harness.spec.loadprofile import LoadProfile, load_profile
 from harness.targets.choosing import check_target
-from harness.targets.embedded import planned_fleet, world_config
 from harness.targets.manifests import read_manifests
+from harness.targets.wanted import planned_fleet, world_config
 
 TIME_SCALE_MAX = 1000.0
 

@@ -21,7 +21,8 @@ from harness.run.provenance import repeat_command
 from harness.run.rundir import RunDir, create, keep_spec
 from harness.run.supervisor import Supervisor, stop_on_signals
 from harness.run.view import View, make_view
-from harness.targets.choosing import TARGETS, Places
+from harness.targets.choosing import TARGETS
+from harness.targets.wanted import Places, wanted_by
 from harness.verdict import Verdict
 
 
@@ -32,7 +33,7 @@ def run_experiment(
     make_target = TARGETS[prepared.target](bin_dir)
     run_dir, spec_path, command = _begin(prepared, reports, args)
     places = Places(folder=run_dir.path, logs=run_dir.logs, ledger=run_dir.ledger)
-    target = make_target(experiment, plan.seed, places)
+    target = make_target(wanted_by(experiment, plan.seed), places)
     with make_view(plain) as view:
         supervisor = Supervisor(
             experiment, prepared.profile, plan, target, run_dir, view, command=command, spec_path=spec_path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
@@ -56,6 +56,11 @@ class Described(Protocol):
     real: tuple[str, ...]
     """What of this target is the real thing, and what is emulated."""
     emulated: tuple[str, ...]
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Of the real programs that it runs."""
+        ...
 
 
 class Target(Described, Protocol):

@@ -6,62 +6,25 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 
 import yaml
 
-from fakes.config import PlantedBug, PoolConfig, WorldConfig
+from fakes.config import WorldConfig
 from fakes.kube.server import bookmark_period_s
-from fakes.nodes.labels import node_labels
-from harness.errors import BadInput, TargetError, Where
+from harness.errors import TargetError
 from harness.faults.pick import FleetNode
 from harness.kube.http import HttpKube
 from harness.run.children import Child, spawn
-from harness.spec.experiment import Experiment
 from harness.targets.base import Connection
-from harness.targets.manifests import apply, read_manifests, wait_until_available
+from harness.targets.manifests import apply, wait_until_available
+from harness.targets.wanted import Places, Wanted, planned_fleet
 
 START_TIMEOUT_S = 30
 AVAILABLE_TIMEOUT_S = 60
 STOP_GRACE_S = 3
 READY_FILE = "world-ready.json"
-
-
-def world_config(experiment: Experiment, seed: int) -> WorldConfig:
-    """What the experiment's ``world`` block asks of the fakes."""
-    settings = experiment.settings
-    world = settings.world
-    if world is None:
-        raise BadInput(
-            "the embedded target needs a `world`: which pools of nodes the cluster has",
-            where=Where(str(experiment.path), key="extensions.gpu-harness"),
-            hint="add world: {pools: [{name: spot, capacity_type: spot, gpus: 4, nodes: 1}]}",
-        )
-    return WorldConfig(
-        seed=seed,
-        time_scale=settings.time_scale,
-        pools=tuple(PoolConfig(**pool.model_dump()) for pool in world.pools),
-        preset=world.preset,
-        planted_bugs=frozenset(PlantedBug(bug) for bug in world.planted_bugs),
-        gateway_namespace=settings.workload.namespace,
-        gateway_service=settings.workload.service,
-    )
-
-
-def two_empty_nodes(seed: int) -> WorldConfig:
-    """The world of an ``up`` without an experiment, in real time."""
-    pools = tuple(PoolConfig(kind, kind, nodes=1, stock=4) for kind in ("spot", "on-demand"))
-    return WorldConfig(seed=seed, time_scale=1.0, pools=pools)
-
-
-def planned_fleet(config: WorldConfig) -> tuple[FleetNode, ...]:
-    """The nodes as they will be at the start."""
-    return tuple(
-        FleetNode(name=name, labels=node_labels(pool, name), gpus=pool.gpus)
-        for pool in config.pools
-        for name in (f"{pool.name}-{i}" for i in range(1, pool.nodes + 1))
-    )
 
 
 def kubeconfig_text(api_url: str) -> str:
@@ -108,14 +71,15 @@ class EmbeddedTarget:
         "the gateway", "the metrics pipeline",
     )  # fmt: skip
 
-    def __init__(self, experiment: Experiment, seed: int, folder: Path, log: Path, ledger: Path | None = None) -> None:
-        """``ledger`` is the book that the fake model servers keep of what they send."""
-        self._workload = experiment.settings.workload
-        self._objects = read_manifests(experiment.manifest_files)
-        self._config = world_config(experiment, seed)
-        self._folder = folder
-        self._ledger = ledger
-        self.log = log
+    versions: Mapping[str, str] = {}
+    """Of real programs, which it has none of."""
+
+    def __init__(self, wanted: Wanted, places: Places) -> None:
+        self._wanted = wanted
+        self._config = wanted.config
+        self._places = places
+        self._folder = places.folder
+        self.log = places.logs / "world.log"
         self.child: Child | None = None
 
     def planned_fleet(self) -> Sequence[FleetNode]:
@@ -126,14 +90,14 @@ class EmbeddedTarget:
         config.write_text(self._config.to_json())
         ready.unlink(missing_ok=True)
         argv = [sys.executable, "-m", "fakes.world", "--config", str(config), "--ready", str(ready)]
-        argv += ["--ledger", str(self._ledger)] if self._ledger else []
+        argv += ["--ledger", str(self._places.ledger)] if self._places.ledger else []
         self.child = await spawn("the embedded cluster", argv, env={}, log=self.log)
         connection = await self._connection(ready)
         async with HttpKube(connection.kubeconfig) as kube:
-            await apply(kube, self._objects)
-            await self._unless_died(
-                wait_until_available(kube, self._workload.namespace, self._workload.selector, AVAILABLE_TIMEOUT_S)
-            )
+            await apply(kube, self._wanted.objects)
+            if self._wanted.selector:
+                namespace, selector = self._config.gateway_namespace, self._wanted.selector
+                await self._unless_died(wait_until_available(kube, namespace, selector, AVAILABLE_TIMEOUT_S))
         return connection
 
     async def down(self) -> None:

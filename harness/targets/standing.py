@@ -2,60 +2,56 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
-from fakes.config import WorldConfig
 from harness.errors import BadInput, TargetError, Where
-from harness.kube.http import HttpKube
-from harness.kube.port import Json, Resource
 from harness.spec.experiment import load_experiment
 from harness.targets.base import CONNECTION_FILE, Connection
-from harness.targets.embedded import (
-    AVAILABLE_TIMEOUT_S,
-    READY_FILE,
-    START_TIMEOUT_S,
-    connection_from,
-    two_empty_nodes,
-    world_config,
-)
-from harness.targets.manifests import apply, read_manifests, wait_until_available
+from harness.targets.choosing import TARGETS, check_target
+from harness.targets.wanted import wanted_by
 
 FOLDER = Path(".gpu-harness")
 PROCESS_FILE = "process.json"
+HOLDER_LOG = "holder.log"
+UP_TIMEOUT_S = 180
+"""Longer than any target's own patience."""
+DOWN_TIMEOUT_S = 15
 
 
-def bring_up(experiment: Path | None, *, seed: int, ttl_s: float) -> Connection:
-    """Starts the embedded cluster and applies the experiment's manifests. Refuses while one of ours is up here."""
-    loaded = load_experiment(experiment) if experiment else None
-    config = world_config(loaded, seed) if loaded else two_empty_nodes(seed)
-    objects = read_manifests(loaded.manifest_files) if loaded else []
+def bring_up(
+    experiment: Path | None, *, target: str = "embedded", bin_dir: Path | None = None, seed: int, ttl_s: float
+) -> Connection:
+    """Starts a cluster and applies the experiment's manifests. Refuses while one of ours is up here."""
+    check_target(target)
+    TARGETS[target](bin_dir)  # what is missing is said here, and not in a log
+    if experiment is not None:
+        wanted_by(load_experiment(experiment), seed)
     if (pid := _our_process()) is not None:
         raise BadInput(f"a cluster is up already (process {pid})", where=Where(str(FOLDER)), hint="gpu-harness down")
+    argv = ["--folder", str(FOLDER), "--target", target, "--seed", str(seed), "--ttl-s", str(ttl_s)]
+    argv += ["--experiment", str(experiment)] if experiment else []
+    argv += ["--bin-dir", str(bin_dir)] if bin_dir else []
     try:
-        FOLDER.mkdir(exist_ok=True)
-        process = _start(config, ttl_s)
+        (FOLDER / "logs").mkdir(parents=True, exist_ok=True)
+        (FOLDER / CONNECTION_FILE).unlink(missing_ok=True)
+        process = _start(argv)
     except OSError as error:
         raise BadInput(
             f"cannot write here: {error.strerror}", where=Where(str(FOLDER)), hint="change folder"
         ) from error
     try:
         _await_ready(process)
-        connection = connection_from(config, FOLDER)
-        asyncio.run(_apply(connection, objects, loaded.settings.workload.selector if loaded else ""))
+        return Connection.read(FOLDER / CONNECTION_FILE)
     except BaseException:
         process.terminate()
         process.wait()
         raise
-    connection.write(FOLDER / CONNECTION_FILE)
-    return connection
 
 
 def take_down() -> str:
@@ -65,39 +61,33 @@ def take_down() -> str:
     if pid is None:
         return "no cluster of ours is up in this folder"
     os.kill(pid, signal.SIGTERM)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + DOWN_TIMEOUT_S
     while _our_process() == pid:
         if time.monotonic() > deadline:
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)  # what it held goes with it, by its parent pipes
         time.sleep(0.05)
     (FOLDER / PROCESS_FILE).unlink(missing_ok=True)
     return f"stopped the cluster (process {pid})"
 
 
-def _start(config: WorldConfig, ttl_s: float) -> subprocess.Popen[bytes]:
-    (FOLDER / "world.json").write_text(config.to_json())
-    (FOLDER / READY_FILE).unlink(missing_ok=True)
-    argv = [sys.executable, "-m", "fakes.world", "--config", str(FOLDER / "world.json")]
-    argv += ["--ready", str(FOLDER / READY_FILE), "--ttl-s", str(ttl_s)]
-    with (FOLDER / "world.log").open("ab") as log:
+def _start(args: list[str]) -> subprocess.Popen[bytes]:
+    argv = [sys.executable, "-m", "harness.targets.holding", *args]
+    with (FOLDER / "logs" / HOLDER_LOG).open("wb") as log:
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     (FOLDER / PROCESS_FILE).write_text(json.dumps({"pid": process.pid, "started": _start_ticks(process.pid)}))
     return process
 
 
 def _await_ready(process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while not (FOLDER / READY_FILE).exists():
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise TargetError("the embedded cluster did not come up", hint=f"its log: {FOLDER / 'world.log'}")
+    deadline = time.monotonic() + UP_TIMEOUT_S
+    while not (FOLDER / CONNECTION_FILE).exists():
+        log = FOLDER / "logs" / HOLDER_LOG
+        if process.poll() is not None:
+            said = log.read_text(errors="replace").strip().removeprefix("gpu-harness: ")
+            raise TargetError(said or "the cluster did not come up", hint=None if said else f"its log: {log}")
+        if time.monotonic() > deadline:
+            raise TargetError(f"the cluster did not come up in {UP_TIMEOUT_S} s", hint=f"its log: {log}")
         time.sleep(0.05)
-
-
-async def _apply(connection: Connection, objects: Sequence[tuple[Resource, Json]], selector: str) -> None:
-    async with HttpKube(connection.kubeconfig) as kube:
-        await apply(kube, objects)
-        if selector:
-            await wait_until_available(kube, connection.namespace, selector, AVAILABLE_TIMEOUT_S)
 
 
 def _our_process() -> int | None:

@@ -34,6 +34,7 @@ class VirtualTarget:
         "the course of the experiment (no Chaos Toolkit)", "the Kubernetes API (in process, no HTTP, no client)",
         *EmbeddedTarget.emulated,
     )  # fmt: skip
+    versions: Mapping[str, str] = {}
 
 
 class Cluster:

@@ -33,8 +33,9 @@ from harness.run.virtual.director import Director
 from harness.run.virtual.load import VirtualLoad
 from harness.run.virtual.loop import VirtualClock, VirtualLoop
 from harness.run.virtual.script import Script
-from harness.targets.embedded import AVAILABLE_TIMEOUT_S, world_config
+from harness.targets.embedded import AVAILABLE_TIMEOUT_S
 from harness.targets.manifests import apply, read_manifests, wait_until_available
+from harness.targets.wanted import world_config
 
 T = TypeVar("T")
 AVAILABLE_SCENARIO_S = 1800.0

@@ -16,7 +16,6 @@ from fakes.config import PlantedBug, WorldConfig
 from harness.errors import TargetError
 from harness.faults.pick import FleetNode
 from harness.kube.http import HttpKube
-from harness.kube.port import Json, Resource
 from harness.kube.server_clock import on_the_servers_clock
 from harness.run.children import Child, spawn
 from harness.stack.catalogue import CONTROL_PLANE
@@ -31,8 +30,8 @@ from harness.targets.controlplane.objects import (
     register_metrics,
     take_the_autoscalers_pen,
 )
-from harness.targets.embedded import planned_fleet
 from harness.targets.manifests import apply, wait_until_available
+from harness.targets.wanted import Places, Wanted, planned_fleet
 
 START_TIMEOUT_S = 30
 AVAILABLE_TIMEOUT_S = 90
@@ -60,25 +59,13 @@ class ControlPlaneTarget:
         "the metrics pipeline behind the metrics APIs",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        config: WorldConfig,
-        binaries: Binaries,
-        folder: Path,
-        logs: Path,
-        *,
-        objects: Sequence[tuple[Resource, Json]] = (),
-        selector: str = "",
-        ledger: Path | None = None,
-    ) -> None:
-        """``objects`` are applied, and waited for until all Deployments of ``selector`` are available."""
-        self._config = config
+    def __init__(self, wanted: Wanted, binaries: Binaries, places: Places) -> None:
+        self._wanted = wanted
+        self._config = wanted.config
         self._binaries = binaries
-        self._folder = folder
-        self._logs = logs
-        self._objects = objects
-        self._selector = selector
-        self._ledger = ledger
+        self._folder = places.folder
+        self._logs = places.logs
+        self._ledger = places.ledger
         self._running = AsyncExitStack()
         self._control_plane: ControlPlane | None = None
         self._surroundings: Child | None = None
@@ -109,10 +96,10 @@ class ControlPlaneTarget:
             await self._while_it_lives(register_metrics(kube, port, control_plane.authority))
             if PlantedBug.HPA_BLIND in self._config.planted_bugs:
                 await take_the_autoscalers_pen(kube)
-            await apply(kube, [(r, on_the_servers_clock(o, self._clock_s)) for r, o in self._objects])
-            if self._selector:
-                ready = wait_until_available(kube, self._config.gateway_namespace, self._selector, AVAILABLE_TIMEOUT_S)
-                await self._while_it_lives(ready)
+            await apply(kube, [(r, on_the_servers_clock(o, self._clock_s)) for r, o in self._wanted.objects])
+            if self._wanted.selector:
+                namespace, selector = self._config.gateway_namespace, self._wanted.selector
+                await self._while_it_lives(wait_until_available(kube, namespace, selector, AVAILABLE_TIMEOUT_S))
         return Connection(
             target=self.name,
             kubeconfig=control_plane.kubeconfig,

@@ -21,7 +21,7 @@ from harness.spec.checks import CHECK_SPECS, QuantileLimit, SloSpec
 from harness.spec.experiment import load_experiment
 from harness.spec.probes import PROBES
 from harness.spec.world import CapacityType, PlantedBugName, PoolSpec, PresetName, WorldSpec
-from harness.targets.embedded import world_config
+from harness.targets.wanted import world_config
 
 ROOT = Path(__file__).resolve().parents[3]
 SHIPPED = sorted([*(ROOT / "experiments").glob("*.yaml"), *(ROOT / "experiments" / "negative").glob("*.yaml")])

@@ -1,0 +1,76 @@
+"""What an experiment wants of a cluster whose nodes and cloud are ours: its world, its objects, what has to be up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fakes.config import PlantedBug, PoolConfig, WorldConfig
+from fakes.nodes.labels import node_labels
+from harness.errors import BadInput, Where
+from harness.faults.pick import FleetNode
+from harness.kube.port import Json, Resource
+from harness.spec.experiment import Experiment
+from harness.targets.manifests import read_manifests
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a target may write: its own files, its logs, and the book that the fake model servers keep of what they
+    send, if anybody wants it."""
+
+    folder: Path
+    logs: Path
+    ledger: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """``objects`` are applied, and the cluster is up when all Deployments of ``selector`` are available; an empty
+    selector waits for none."""
+
+    config: WorldConfig
+    objects: Sequence[tuple[Resource, Json]] = ()
+    selector: str = ""
+
+
+def wanted_by(experiment: Experiment, seed: int) -> Wanted:
+    objects = read_manifests(experiment.manifest_files)
+    return Wanted(world_config(experiment, seed), objects, experiment.settings.workload.selector)
+
+
+def world_config(experiment: Experiment, seed: int) -> WorldConfig:
+    """What the experiment's ``world`` block asks of the fakes."""
+    settings = experiment.settings
+    world = settings.world
+    if world is None:
+        raise BadInput(
+            "this target needs a `world`: which pools of nodes the cluster has",
+            where=Where(str(experiment.path), key="extensions.gpu-harness"),
+            hint="add world: {pools: [{name: spot, capacity_type: spot, gpus: 4, nodes: 1}]}",
+        )
+    return WorldConfig(
+        seed=seed,
+        time_scale=settings.time_scale,
+        pools=tuple(PoolConfig(**pool.model_dump()) for pool in world.pools),
+        preset=world.preset,
+        planted_bugs=frozenset(PlantedBug(bug) for bug in world.planted_bugs),
+        gateway_namespace=settings.workload.namespace,
+        gateway_service=settings.workload.service,
+    )
+
+
+def two_empty_nodes(seed: int) -> WorldConfig:
+    """The world of an ``up`` without an experiment, in real time."""
+    pools = tuple(PoolConfig(kind, kind, nodes=1, stock=4) for kind in ("spot", "on-demand"))
+    return WorldConfig(seed=seed, time_scale=1.0, pools=pools)
+
+
+def planned_fleet(config: WorldConfig) -> tuple[FleetNode, ...]:
+    """The nodes as they will be at the start."""
+    return tuple(
+        FleetNode(name=name, labels=node_labels(pool, name), gpus=pool.gpus)
+        for pool in config.pools
+        for name in (f"{pool.name}-{i}" for i in range(1, pool.nodes + 1))
+    )
