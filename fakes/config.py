@@ -37,6 +37,13 @@ class PoolConfig:
     price_per_hour: float = 0.0
     provision: bool = True
     """Whether the provisioner may create nodes here (a pool of fixed nodes says False)."""
+    nodepool: str = ""
+    """The NodePool that orders from here, where its name is another one. Several pools of one NodePool are its instance
+    types, zones and capacity types, each with a price of its own."""
+
+    @property
+    def node_pool(self) -> str:
+        return self.nodepool or self.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,9 @@ from fakes.control.control import Control
 from fakes.control.door import DoorKube, Doors
 from fakes.control.wiring import wire_cloud, wire_doors
 from fakes.controllers.informer import Informer
+from fakes.controllers.karpenter.disruption import Disruption
 from fakes.controllers.karpenter.lifecycle import NodeClaimLifecycle
+from fakes.controllers.karpenter.marks import ClaimMarks
 from fakes.controllers.karpenter.provisioner import Provisioner
 from fakes.controllers.karpenter.termination import Termination
 from fakes.gateway.gateway import Gateway
@@ -107,8 +109,11 @@ class Surroundings:
 
     def _parts(self) -> list[Coroutine[Any, Any, None]]:
         kube, wall, timing, bugs = self.kube, self.wall, self.timing, self._bugs
+        provisioner = Provisioner(kube("karpenter"), wall, timing, self.cloud)
         return [
-            Provisioner(kube("karpenter"), wall, timing, self.cloud, self.rng("provisioner")).run(),
+            provisioner.run(),
+            ClaimMarks(kube("karpenter"), wall, timing, provisioner.view).run(),
+            Disruption(kube("karpenter"), wall, timing, provisioner).run(),
             NodeClaimLifecycle(kube("karpenter"), wall, timing, self.cloud).run(),
             Termination(kube("karpenter"), wall, timing, self.cloud, bugs).run(),
             CloudNodeController(kube("cloud-controller-manager"), self.cloud).run(),

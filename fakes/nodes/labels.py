@@ -7,6 +7,8 @@ from fakes.config import PoolConfig
 HOSTNAME = "kubernetes.io/hostname"
 NODEPOOL = "karpenter.sh/nodepool"
 CAPACITY_TYPE = "karpenter.sh/capacity-type"
+OFFERING = "gpu-harness.dev/pool"
+"""Which of the cloud's pools the machine is from; a NodePool may order from several."""
 GPU_RESOURCE = "nvidia.com/gpu"
 
 
@@ -18,7 +20,8 @@ def pool_labels(pool: PoolConfig) -> dict[str, str]:
         "node.kubernetes.io/instance-type": pool.instance_type,
         "topology.kubernetes.io/zone": pool.zone,
         CAPACITY_TYPE: pool.capacity_type,
-        NODEPOOL: pool.name,
+        NODEPOOL: pool.node_pool,
+        OFFERING: pool.name,
         "nvidia.com/gpu.present": "true",
         "nvidia.com/gpu.product": pool.gpu_product,
         "nvidia.com/gpu.count": str(pool.gpus),

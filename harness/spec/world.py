@@ -38,6 +38,7 @@ class PoolSpec(SpecModel):
     zone: Text = "zone-a"
     price_per_hour: float = Field(0.0, ge=0, strict=True)
     provision: Flag = True
+    nodepool: ObjectName | Literal[""] = ""
 
     @model_validator(mode="after")
     def _nodes_within_stock(self) -> PoolSpec:

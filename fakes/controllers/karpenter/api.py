@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from fakes.cloud.cloud import Cloud, Instance
 from fakes.config import PoolConfig
+from fakes.controllers.karpenter.nodepools import HASH_ANNOTATION, HASH_VERSION, HASH_VERSION_ANNOTATION, NEVER, Rules
 from fakes.controllers.objects import condition_of, condition_status, is_terminating, with_condition
-from fakes.nodes.labels import CAPACITY_TYPE, NODEPOOL, pool_labels
+from fakes.nodes.labels import CAPACITY_TYPE, NODEPOOL, OFFERING, pool_labels
 from fakes.nodes.machine import Machine
 from fakes.nodes.node_status import capacity
 from harness.kube.port import Json
@@ -19,54 +22,63 @@ EPHEMERAL_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreacha
 NODE_CLASS = {"group": "gpu-harness.dev", "kind": "FakeNodeClass", "name": "default"}
 
 LAUNCHED, REGISTERED, INITIALIZED, READY = "Launched", "Registered", "Initialized", "Ready"
-DRAINED, INSTANCE_TERMINATING = "Drained", "InstanceTerminating"
+DRAINED, VOLUMES_DETACHED, INSTANCE_TERMINATING = "Drained", "VolumesDetached", "InstanceTerminating"
+CONSOLIDATABLE, DISRUPTION_REASON = "Consolidatable", "DisruptionReason"
+DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+DEADLINE_ANNOTATION = "karpenter.sh/nodeclaim-termination-timestamp"
 INSUFFICIENT_CAPACITY = "InsufficientCapacityError"
 
 SPOT_WEIGHT, ON_DEMAND_WEIGHT = 50, 10
 
 
-def node_pool(pool: PoolConfig) -> Json:
-    """Its limit is what the cloud once had of the pool; that the cloud may have less by now, a launch finds out. The
+def node_pool(name: str, pools: Sequence[PoolConfig]) -> Json:
+    """Its limit is what the cloud once had of its pools; that the cloud may have less by now, a launch finds out. The
     label with its own name is no part of its template: Karpenter adds that, and its schema refuses it here."""
+    gpus, nodes = sum(p.stock * p.gpus for p in pools), sum(p.stock for p in pools)
     return {
         "apiVersion": "karpenter.sh/v1",
         "kind": "NodePool",
-        "metadata": {"name": pool.name},
+        "metadata": {"name": name},
         "spec": {
             "template": {
-                "metadata": {"labels": {k: v for k, v in template_labels(pool).items() if k != NODEPOOL}},
-                "spec": {
-                    "nodeClassRef": NODE_CLASS,
-                    "requirements": [r for r in requirements(pool) if r["key"] != NODEPOOL],
-                    "expireAfter": "Never",
-                },
+                "metadata": {"labels": {"nvidia.com/gpu.present": "true"}},
+                "spec": {"nodeClassRef": NODE_CLASS, "requirements": requirements(pools), "expireAfter": "Never"},
             },
-            "limits": {"nvidia.com/gpu": str(pool.stock * pool.gpus), "nodes": str(pool.stock)},
-            "weight": weight(pool),
-            "disruption": {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "Never"},
+            "limits": {"nvidia.com/gpu": str(gpus), "nodes": str(nodes)},
+            "weight": max(weight(p) for p in pools),
+            "disruption": {
+                "consolidationPolicy": "WhenEmpty",
+                "consolidateAfter": "Never",
+                "budgets": [{"nodes": "10%"}],
+            },
         },
     }
 
 
-def node_claim(pool: PoolConfig, name: str, requests: Json, pool_uid: str | None) -> Json:
-    """``requests``: what the pods it is made for ask for; Initialized waits for these resources."""
-    meta: Json = {"name": name, "labels": template_labels(pool), "finalizers": [TERMINATION_FINALIZER]}
-    if pool_uid:
-        owner = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "name": pool.name, "uid": pool_uid}
-        meta["ownerReferences"] = [{**owner, "blockOwnerDeletion": True}]
-    return {
-        "apiVersion": "karpenter.sh/v1",
-        "kind": "NodeClaim",
-        "metadata": meta,
-        "spec": {
-            "nodeClassRef": NODE_CLASS,
-            "requirements": requirements(pool),
-            "resources": {"requests": requests},
-            "taints": [],
-            "startupTaints": [],
-            "expireAfter": "Never",
-        },
+def node_claim(pool: PoolConfig, name: str, requests: Json, owner: Json | None, rules: Rules | None = None) -> Json:
+    """``requests``: what the pods it is made for ask for; Initialized waits for these resources. ``owner`` is the
+    NodePool, whose ``rules`` the claim takes over."""
+    labels = template_labels(pool) if rules is None else rules.node_labels(template_labels(pool))
+    meta: Json = {"name": name, "labels": labels, "finalizers": [TERMINATION_FINALIZER]}
+    spec: Json = {
+        "nodeClassRef": NODE_CLASS,
+        "requirements": requirements([pool]),
+        "resources": {"requests": requests},
+        "taints": [],
+        "startupTaints": [],
+        "expireAfter": NEVER,
     }
+    if owner is not None:
+        reference = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "name": owner["metadata"]["name"]}
+        meta["ownerReferences"] = [{**reference, "uid": owner["metadata"]["uid"], "blockOwnerDeletion": True}]
+    if rules is not None:
+        labels[NODEPOOL] = rules.name
+        meta["annotations"] = {**rules.annotations, HASH_ANNOTATION: rules.hash, HASH_VERSION_ANNOTATION: HASH_VERSION}
+        spec |= {"expireAfter": rules.expire_after, "taints": list(rules.taints)}
+        spec["startupTaints"] = list(rules.startup_taints)
+        if rules.grace is not None:
+            spec["terminationGracePeriod"] = rules.grace
+    return {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": meta, "spec": spec}
 
 
 def template_labels(pool: PoolConfig) -> dict[str, str]:
@@ -74,13 +86,14 @@ def template_labels(pool: PoolConfig) -> dict[str, str]:
     return pool_labels(pool)
 
 
-def requirements(pool: PoolConfig) -> list[Json]:
-    return [
-        {"key": CAPACITY_TYPE, "operator": "In", "values": [pool.capacity_type]},
-        {"key": NODEPOOL, "operator": "In", "values": [pool.name]},
-        {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": [pool.instance_type]},
-        {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [pool.zone]},
-    ]
+def requirements(pools: Sequence[PoolConfig]) -> list[Json]:
+    wanted = {
+        CAPACITY_TYPE: [p.capacity_type for p in pools],
+        OFFERING: [p.name for p in pools],
+        "node.kubernetes.io/instance-type": [p.instance_type for p in pools],
+        "topology.kubernetes.io/zone": [p.zone for p in pools],
+    }
+    return [{"key": key, "operator": "In", "values": sorted(set(values))} for key, values in wanted.items()]
 
 
 def weight(pool: PoolConfig) -> int:
@@ -95,6 +108,11 @@ def pool_capacity(pool: PoolConfig) -> Json:
 def pool_of(obj: Json) -> str:
     """The NodePool of a NodeClaim or Node; empty when Karpenter has no part in it."""
     return str((obj["metadata"].get("labels") or {}).get(NODEPOOL, ""))
+
+
+def offering_of(obj: Json) -> str:
+    """Which of the cloud's pools a NodeClaim or Node is from; empty when it is from none."""
+    return str((obj["metadata"].get("labels") or {}).get(OFFERING, ""))
 
 
 def instance_of_claim(cloud: Cloud, claim: Json) -> Instance | None:
@@ -124,10 +142,10 @@ def is_going(obj: Json | None) -> bool:
     return obj is not None and is_terminating(obj)
 
 
-def with_conditions(claim: Json, news: list[Json], stamp: str) -> Json:
-    """The claim's status with these conditions in place, and Ready following from them."""
+def with_conditions(claim: Json, news: list[Json], stamp: str, cleared: Collection[str] = ()) -> Json:
+    """The claim's status with these conditions in place, without those ``cleared``, and Ready following from them."""
     status = claim.get("status") or {}
-    conditions: list[Json] = list(status.get("conditions") or ())
+    conditions: list[Json] = [c for c in status.get("conditions") or () if c["type"] not in cleared]
     for new in news:
         conditions = with_condition(conditions, new, stamp)
     conditions = with_condition(conditions, _ready(conditions), stamp)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from fakes.clock import WallClock, parse_stamp
-from fakes.cloud.cloud import Cloud, Instance, InstanceState, OutOfStock
+from fakes.cloud.cloud import Cloud, CloudError, Instance, InstanceState, OutOfStock
 from fakes.controllers.controller import Reconciler, run_controller
 from fakes.controllers.events import EventRecorder
 from fakes.controllers.informer import Informer
 from fakes.controllers.karpenter import api
+from fakes.controllers.karpenter.nodepools import rules
 from fakes.controllers.objects import condition_status, is_terminating, merged, name_of
 from fakes.controllers.quantity import parse_quantity
-from fakes.nodes.labels import instance_of
+from fakes.nodes.labels import NODEPOOL, instance_of
 from fakes.timing import Timing
-from harness.kube.port import NODE, NODE_CLAIM, AlreadyExists, EventType, Json, Kube, NotFound
+from harness.kube.port import NODE, NODE_CLAIM, NODE_POOL, AlreadyExists, EventType, Json, Kube, NotFound
 
+LAUNCH_TIMEOUT_S = 300
+LAUNCH_RETRY_S = 5
 REGISTRATION_TIMEOUT_S = 900
 """There is no such limit for Initialized: a node whose GPUs never appear stays, and costs."""
 
@@ -56,12 +61,12 @@ class NodeClaimLifecycle:
             return
         if instance.node in self._adopted or instance.state is InstanceState.TERMINATED:
             return
+        nodepool = await self._kube.get(NODE_POOL, instance.pool.node_pool)  # not there yet: tried again
         self._adopted.add(instance.node)
         requests = {"nvidia.com/gpu": str(instance.pool.gpus)} if instance.pool.gpus else {}
-        try:
-            await self._kube.create(NODE_CLAIM, api.node_claim(instance.pool, instance.node, requests, None))
-        except AlreadyExists:
-            return
+        claim = api.node_claim(instance.pool, instance.node, requests, nodepool, rules(nodepool))
+        with suppress(AlreadyExists):
+            await self._kube.create(NODE_CLAIM, claim)
 
     async def _advance(self, claim: Json, node: Json | None) -> None:
         """One step of the claim's status per pass; what it writes brings the next pass."""
@@ -96,7 +101,7 @@ class NodeClaimLifecycle:
         instance = api.instance_of_claim(self._cloud, claim)
         if instance is not None:
             return instance if instance.state is not InstanceState.TERMINATED else None
-        pool = api.pool_of(claim)
+        pool = api.offering_of(claim)
         if pool not in self._cloud.pools:
             return None  # somebody else's claim
         if api.lacks_capacity(claim):
@@ -110,6 +115,19 @@ class NodeClaimLifecycle:
             said = f"NodeClaim {name_of(claim)} event: {why}"
             await self._events.warning(NODE_CLAIM, claim, api.INSUFFICIENT_CAPACITY, said)
             return None  # the echo of the condition deletes it
+        except CloudError as error:
+            await self._try_again(claim, str(error))
+            return None
+
+    async def _try_again(self, claim: Json, why: str) -> None:
+        """A launch that failed for another reason than capacity: the cloud is asked again, for five minutes."""
+        if self._age_s(claim) >= self._timing.clock_s(LAUNCH_TIMEOUT_S):
+            await self._delete(claim)
+            return
+        self._work.queue.add_after(name_of(claim), self._timing.clock_s(LAUNCH_RETRY_S))
+        await self._write(
+            claim, {}, [api.condition(api.LAUNCHED, "Unknown", "LaunchFailed", f"creating instance, {why}")]
+        )
 
     async def _register(self, claim: Json, node: Json) -> bool:
         """True when there is nothing left to write: finalizer and label on, taint of the start off."""
@@ -124,12 +142,19 @@ class NodeClaimLifecycle:
         owner |= {"uid": claim["metadata"]["uid"], "blockOwnerDeletion": True}
         new_meta = {
             **meta,
-            "labels": {**(claim["metadata"].get("labels") or {}), **labels, api.REGISTERED_LABEL: "true"},
+            "labels": {
+                **(claim["metadata"].get("labels") or {}),
+                **labels,  # of the machine as it is, which may not be the one that was ordered
+                NODEPOOL: api.pool_of(claim),
+                api.REGISTERED_LABEL: "true",
+            },
+            "annotations": {**(meta.get("annotations") or {}), **(claim["metadata"].get("annotations") or {})},
             "finalizers": list(dict.fromkeys((*meta.get("finalizers", ()), api.TERMINATION_FINALIZER))),
             "ownerReferences": [owner],
         }
         await self._kube.update(
-            NODE, merged(node, metadata=new_meta, spec={**(node.get("spec") or {}), "taints": kept})
+            NODE,
+            merged(node, metadata=new_meta, spec={**(node.get("spec") or {}), "taints": _with_taints(kept, claim)}),
         )
         return False
 
@@ -147,18 +172,28 @@ class NodeClaimLifecycle:
             await self._kube.update(NODE_CLAIM, merged(claim, status=status), subresource="status")
 
     async def _give_up_late(self, claim: Json) -> None:
-        age_s = (self._wall.now() - parse_stamp(claim["metadata"]["creationTimestamp"])).total_seconds()
-        left_s = self._timing.clock_s(REGISTRATION_TIMEOUT_S) - age_s
+        left_s = self._timing.clock_s(REGISTRATION_TIMEOUT_S) - self._age_s(claim)
         if left_s <= 0 and condition_status(claim, api.REGISTERED) != "True":
             await self._delete(claim)
         else:
             self._work.queue.add_after(name_of(claim), left_s)
+
+    def _age_s(self, claim: Json) -> float:
+        """Clock seconds."""
+        return (self._wall.now() - parse_stamp(claim["metadata"]["creationTimestamp"])).total_seconds()
 
     async def _delete(self, claim: Json) -> None:
         try:
             await self._kube.delete(NODE_CLAIM, name_of(claim), uid=claim["metadata"]["uid"])
         except NotFound:
             return
+
+
+def _with_taints(taints: list[Json], claim: Json) -> list[Json]:
+    """With those that the claim wants its node to start with."""
+    spec, there = claim.get("spec") or {}, {(t["key"], t["effect"]) for t in taints}
+    wanted = (*(spec.get("taints") or ()), *(spec.get("startupTaints") or ()))
+    return [*taints, *(t for t in wanted if (t["key"], t["effect"]) not in there)]
 
 
 def initialization(claim: Json, node: Json) -> Json:
@@ -169,7 +204,11 @@ def initialization(claim: Json, node: Json) -> Json:
 
     if condition_status(node, "Ready") != "True":
         return unknown("NodeNotReady", "Node status is NotReady")
-    for taint in (node.get("spec") or {}).get("taints") or ():
+    taints = (node.get("spec") or {}).get("taints") or ()
+    for startup in (claim.get("spec") or {}).get("startupTaints") or ():
+        if any((t["key"], t["effect"]) == (startup["key"], startup["effect"]) for t in taints):
+            return unknown("StartupTaintsExist", f'StartupTaint "{startup["key"]}:{startup["effect"]}" still exists')
+    for taint in taints:
         if taint["key"] in api.EPHEMERAL_TAINTS:
             text = f"{taint['key']}:{taint['effect']}"
             return unknown("KnownEphemeralTaintsExist", f'KnownEphemeralTaint "{text}" still exists')

@@ -23,19 +23,31 @@ GroupKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A node that a pool could give: as it would be, how many more, and which pool comes first."""
+    """A node that a NodePool could get of one of the cloud's pools (``pool``): as it would be, and how many more.
+
+    ``remaining`` is what the NodePool's limits leave, by resource, for all its new nodes together.
+    """
 
     pool: str
     node: Json
     left: int
     weight: int = 0
     price: float = 0.0
+    nodepool: str = ""
+    remaining: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def owner(self) -> str:
+        return self.nodepool or self.pool
 
 
 @dataclass(frozen=True, slots=True)
 class NewNode:
+    """``options``: every template that takes all its pods, the cheapest first, which is ``pool``."""
+
     pool: str
     pods: tuple[Json, ...]
+    options: tuple[Template, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +59,26 @@ class Plan:
     """Pods for which no pool has a node; those of gangs with too few members are not among them."""
 
 
-@dataclass(slots=True)
-class _Open:
-    """A new node of this plan."""
-
+@dataclass(frozen=True, slots=True)
+class _Option:
     template: Template
     room: NodeRoom
+
+
+@dataclass(slots=True, eq=False)
+class _Open:
+    """A new node of this plan: what it could be becomes less with each pod on it."""
+
+    options: list[_Option]
     pods: list[Json] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    pod: Json
+    room: NodeRoom | None
+    opened: _Open | None = None
+    dropped: tuple[_Option, ...] = ()
 
 
 @dataclass(slots=True)
@@ -63,31 +88,61 @@ class _Trial:
     rooms: Sequence[NodeRoom]
     templates: Sequence[Template]
     opened: list[_Open] = field(default_factory=list)
-    placed: list[tuple[Json, NodeRoom]] = field(default_factory=list)
+    placed: list[_Placed] = field(default_factory=list)
 
     def put(self, pod: Json) -> bool:
-        for room in (*self.rooms, *(o.room for o in self.opened)):
+        for room in self.rooms:
             if refuse(pod, room) is None:
-                self._hold(pod, room)
+                room.hold(pod)
+                self.placed.append(_Placed(pod, room))
                 return True
-        for template in self.templates:
-            opened = sum(o.template.pool == template.pool for o in self.opened)
-            room = NodeRoom.of(template.node)
-            if opened < template.left and refuse(pod, room) is None:
-                self.opened.append(_Open(template, room))
-                self._hold(pod, room)
-                return True
-        return False
+        return any(self._join(pod, opened) for opened in self.opened) or self._open(pod)
 
     def take_back_to(self, placed: int, opened: int) -> None:
-        for pod, room in self.placed[placed:]:
-            room.hold(pod, -1)
+        for put in reversed(self.placed[placed:]):
+            if put.room is not None:
+                put.room.hold(put.pod, -1)
+            if put.opened is not None:
+                for option in put.opened.options:
+                    option.room.hold(put.pod, -1)
+                put.opened.options.extend(put.dropped)
+                put.opened.pods.remove(put.pod)
         del self.placed[placed:]
         del self.opened[opened:]
 
-    def _hold(self, pod: Json, room: NodeRoom) -> None:
-        room.hold(pod)
-        self.placed.append((pod, room))
+    def _join(self, pod: Json, opened: _Open) -> bool:
+        kept = [o for o in opened.options if refuse(pod, o.room) is None]
+        if not kept:
+            return False
+        dropped = tuple(o for o in opened.options if o not in kept)
+        opened.options = kept
+        for option in kept:
+            option.room.hold(pod)
+        opened.pods.append(pod)
+        self.placed.append(_Placed(pod, None, opened, dropped))
+        return True
+
+    def _open(self, pod: Json) -> bool:
+        """A node of the first NodePool that has one, of all its kinds that would do."""
+        for owner in dict.fromkeys(t.owner for t in self.templates):
+            mine = [t for t in self.templates if t.owner == owner and self._within_limits(t)]
+            options = [_Option(t, NodeRoom.of(t.node)) for t in mine]
+            fresh = _Open([o for o in options if refuse(pod, o.room) is None])
+            if fresh.options:
+                self.opened.append(fresh)
+                return self._join(pod, fresh)
+        return False
+
+    def _within_limits(self, template: Template) -> bool:
+        mine = [o for o in self.opened if o.options[0].template.owner == template.owner]
+        if sum(any(x.template.pool == template.pool for x in o.options) for o in mine) >= template.left:
+            return False
+        capacity = NodeRoom.of(template.node).total
+        for resource, left in template.remaining.items():
+            taken = sum(max(x.room.total.get(resource, 0) for x in o.options) for o in mine)
+            if taken + capacity.get(resource, 0) > left:
+                return False
+        return True
 
 
 def make_plan(
@@ -108,15 +163,13 @@ def make_plan(
         if group is None or len(pods) + bound.get(key, 0) < min_count(group):
             continue  # the scheduler will not look at it before more members are there
         unplaced += _put_gang(trial, pods, max(0, min_count(group) - bound.get(key, 0)))
-    new_rooms = {id(o.room): o for o in trial.opened}
-    placed: list[tuple[Json, str]] = []
-    for pod, room in trial.placed:
-        if opened := new_rooms.get(id(room)):
-            opened.pods.append(pod)
-        else:
-            placed.append((pod, room.name))
-    new = tuple(NewNode(o.template.pool, tuple(o.pods)) for o in trial.opened)
-    return Plan(new, tuple(placed), tuple(unplaced))
+    placed = tuple((put.pod, put.room.name) for put in trial.placed if put.room is not None)
+    return Plan(tuple(_new_node(o) for o in trial.opened), placed, tuple(unplaced))
+
+
+def _new_node(opened: _Open) -> NewNode:
+    options = sorted((o.template for o in opened.options), key=lambda t: (t.price, t.pool))
+    return NewNode(options[0].pool, tuple(opened.pods), tuple(options))
 
 
 def _put_gang(trial: _Trial, pods: Sequence[Json], needed: int) -> list[Json]:

@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from random import Random
+from contextlib import suppress
 
 from fakes.clock import WallClock
 from fakes.cloud.cloud import Cloud, Instance
 from fakes.config import PoolConfig
 from fakes.controllers.controller import run_controller
 from fakes.controllers.events import EventRecorder
-from fakes.controllers.informer import Informer
 from fakes.controllers.karpenter import api
-from fakes.controllers.karpenter.plan import NewNode, Plan, Template, make_plan
-from fakes.controllers.karpenter.state import (
-    bound_members,
-    is_provisionable,
-    leaving_nodes,
-    pods_needing_room,
-    rooms,
-)
-from fakes.controllers.objects import is_terminating, name_of, namespace_of, uid_of
+from fakes.controllers.karpenter.plan import NewNode
+from fakes.controllers.karpenter.state import is_provisionable
+from fakes.controllers.karpenter.view import View
+from fakes.controllers.objects import is_terminating, name_of, uid_of
 from fakes.controllers.quantity import format_milli
 from fakes.controllers.resources import CPU, PODS, requested
 from fakes.timing import Timing
-from harness.kube.port import (
-    NODE,
-    NODE_CLAIM,
-    NODE_POOL,
-    POD,
-    POD_GROUP,
-    AlreadyExists,
-    ApiError,
-    EventType,
-    Json,
-    Kube,
-)
+from harness.kube.port import NODE_CLAIM, NODE_POOL, POD, AlreadyExists, ApiError, EventType, Json, Kube
 
 UNAVAILABLE_S = 180
 """How long an offering that proved short of capacity, or was interrupted, is passed over."""
@@ -51,37 +34,28 @@ class Provisioner:
     Whether the cloud has a node left it learns as Karpenter does: from a claim that fails to launch.
     """
 
-    def __init__(self, kube: Kube, wall: WallClock, timing: Timing, cloud: Cloud, rng: Random) -> None:
+    def __init__(self, kube: Kube, wall: WallClock, timing: Timing, cloud: Cloud) -> None:
+        self.view = View(kube, timing, cloud)
+        """Shared with the controllers that take nodes away."""
         self._kube = kube
         self._timing = timing
         self._cloud = cloud
-        self._pools = {name: pool for name, pool in cloud.pools.items() if pool.provision}
-        self._pool_uids: dict[str, str] = {}
-        self._pods = Informer(kube, POD)
-        self._nodes = Informer(kube, NODE)
-        self._claims = Informer(kube, NODE_CLAIM)
-        self._groups = Informer(kube, POD_GROUP)
-        self._ordered: dict[str, Json] = {}
-        self._unavailable_until_s: dict[str, float] = {}
         self._nominated_s: dict[tuple[str, str], float] = {}
         self._events = EventRecorder(kube, wall, "karpenter")
         self._asked = asyncio.Event()
-        self._pods.on_change(self._pod_changed)
-        self._claims.on_change(self._claim_changed)
+        self.view.pods.on_change(self._pod_changed)
+        self.view.claims.on_change(self._claim_changed)
         cloud.on_notice.append(self._noticed)
 
     async def run(self) -> None:
-        for pool in self._pools.values():
-            await self._ensure_pool(pool)
-        informers = (self._pods, self._nodes, self._claims, self._groups)
-        await run_controller(informers, self._provision_for_ever, self._keep_asking)
-
-    async def _ensure_pool(self, pool: PoolConfig) -> None:
-        try:
-            made = await self._kube.create(NODE_POOL, api.node_pool(pool))
-        except AlreadyExists:
-            made = await self._kube.get(NODE_POOL, pool.name)
-        self._pool_uids[pool.name] = uid_of(made)
+        by_pool: dict[str, list[PoolConfig]] = {}
+        for pool in self._cloud.pools.values():
+            if pool.provision:
+                by_pool.setdefault(pool.node_pool, []).append(pool)
+        for name, pools in by_pool.items():
+            with suppress(AlreadyExists):
+                await self._kube.create(NODE_POOL, api.node_pool(name, pools))
+        await run_controller(self.view.informers, self._provision_for_ever, self._keep_asking)
 
     def _pod_changed(self, type: EventType, pod: Json, old: Json | None) -> None:
         if type is EventType.DELETED:
@@ -90,9 +64,9 @@ class Provisioner:
             self._asked.set()
 
     def _claim_changed(self, type: EventType, claim: Json, old: Json | None) -> None:
-        self._ordered.pop(name_of(claim), None)
+        self.view.ordered.pop(name_of(claim), None)
         if api.lacks_capacity(claim):
-            self._pass_over(api.pool_of(claim))
+            self._pass_over(api.offering_of(claim))
         if type is EventType.DELETED or (is_terminating(claim) and (old is None or not is_terminating(old))):
             self._asked.set()
 
@@ -100,12 +74,12 @@ class Provisioner:
         self._pass_over(instance.pool.name)
 
     def _pass_over(self, pool: str) -> None:
-        self._unavailable_until_s[pool] = _now_s() + self._timing.clock_s(UNAVAILABLE_S)
+        self.view.unavailable_until_s[pool] = _now_s() + self._timing.clock_s(UNAVAILABLE_S)
 
     async def _keep_asking(self) -> None:
         while True:
             await asyncio.sleep(self._timing.clock_s(ASK_AGAIN_S))
-            if any(is_provisionable(pod) for pod in self._pods.values()):
+            if any(is_provisionable(pod) for pod in self.view.pods.objects.values()):
                 self._asked.set()
 
     async def _provision_for_ever(self) -> None:
@@ -133,63 +107,39 @@ class Provisioner:
         self._asked.clear()
 
     async def _provision(self) -> None:
-        plan = self._plan()
+        plan = self.view.plan()
         for pod, node in plan.placed:
             await self._nominate(pod, node)
         for new in plan.new:
-            await self._order(new)
+            await self.order(new)
         for pod in plan.unplaced:
             if is_provisionable(pod):
                 await self._say_unplaced(pod)
 
-    def _plan(self) -> Plan:
-        pods, nodes = list(self._pods.values()), list(self._nodes.values())
-        claims = [*self._claims.values(), *self._ordered.values()]
-        leaving = leaving_nodes(nodes, claims)
-        capacities = {name: api.pool_capacity(pool) for name, pool in self._cloud.pools.items()}
-        groups = {(namespace_of(g), name_of(g)): g for g in self._groups.values()}
-        return make_plan(
-            pods_needing_room(pods, leaving),
-            rooms(nodes, claims, pods, capacities),
-            self._templates(claims),
-            groups,
-            bound_members(pods, leaving),
-        )
-
-    def _templates(self, claims: list[Json]) -> list[Template]:
-        staying = [api.pool_of(c) for c in claims if not is_terminating(c) and not api.lacks_capacity(c)]
-        return [
-            Template(
-                pool=pool.name,
-                node={
-                    "metadata": {"name": f"new {pool.name}", "labels": api.template_labels(pool)},
-                    "spec": {},
-                    "status": {"allocatable": api.pool_capacity(pool)},
-                },
-                left=pool.stock - staying.count(pool.name),
-                weight=api.weight(pool),
-                price=pool.price_per_hour,
-            )
-            for pool in self._pools.values()
-            if self._unavailable_until_s.get(pool.name, 0.0) <= _now_s()
-        ]
-
-    async def _order(self, new: NewNode) -> None:
-        pool = self._pools[new.pool]
+    async def order(self, new: NewNode) -> Json:
+        """The NodeClaim of a planned node, made."""
+        nodepool = new.options[0].owner
+        rules = self.view.rules_of(nodepool)
         claim = api.node_claim(
-            pool, self._cloud.next_name(pool.name), total_requests(new.pods), self._pool_uids.get(pool.name)
+            self._cloud.pools[new.pool],
+            self._cloud.next_name(new.pool),
+            total_requests(new.pods),
+            self.view.pools.objects.get(("", nodepool)),
+            rules,
         )
         made = await self._kube.create(NODE_CLAIM, claim)
-        if ("", name_of(made)) not in self._claims.objects:
-            self._ordered[name_of(made)] = made
+        if ("", name_of(made)) not in self.view.claims.objects:
+            self.view.ordered[name_of(made)] = made
         for pod in new.pods:
             await self._nominate(pod, name_of(made))
+        return made
 
     async def _nominate(self, pod: Json, node: str) -> None:
         if not is_provisionable(pod):
             return  # it still runs, on a node that is leaving
-        claim = f"nodeclaim/{node}" if ("", node) in self._claims.objects or node in self._ordered else ""
-        there = f"node/{node}" if ("", node) in self._nodes.objects else ""
+        self.view.nominate(node)
+        claim = f"nodeclaim/{node}" if ("", node) in self.view.claims.objects or node in self.view.ordered else ""
+        there = f"node/{node}" if ("", node) in self.view.nodes.objects else ""
         message = f"Pod should schedule on: {', '.join(part for part in (claim, there) if part)}"
         key = (uid_of(pod), message)
         if _now_s() - self._nominated_s.get(key, -1e9) < self._timing.clock_s(NOMINATED_AGAIN_S):
@@ -202,7 +152,7 @@ class Provisioner:
         if _now_s() - self._nominated_s.get(key, -1e9) < self._timing.clock_s(NOMINATED_AGAIN_S):
             return
         self._nominated_s[key] = _now_s()
-        pools = ", ".join(f'"{name}"' for name in sorted(self._pools)) or "none"
+        pools = ", ".join(f'"{name}"' for _, name in sorted(self.view.pools.objects)) or "none"
         why = f"Failed to schedule pod, no nodepool has a node for it within its limits; nodepools: {pools}"
         await self._events.warning(POD, pod, "FailedScheduling", why)
 

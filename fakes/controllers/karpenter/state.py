@@ -11,7 +11,7 @@ from fakes.controllers.karpenter.api import (
     UNREGISTERED_TAINT,
     is_initialized,
     lacks_capacity,
-    pool_of,
+    offering_of,
 )
 from fakes.controllers.karpenter.plan import GroupKey
 from fakes.controllers.objects import (
@@ -65,10 +65,14 @@ def bound_members(pods: Iterable[Json], leaving: frozenset[str]) -> Counter[Grou
 
 
 def rooms(
-    nodes: Sequence[Json], claims: Iterable[Json], pods: Iterable[Json], capacities: Mapping[str, Json]
+    nodes: Sequence[Json],
+    claims: Iterable[Json],
+    pods: Iterable[Json],
+    capacities: Mapping[str, Json],
+    going: frozenset[str] = frozenset(),
 ) -> list[NodeRoom]:
-    """Nodes as they are; those not yet initialized, or not even there, as they will be. ``capacities``: what a node of
-    each pool has."""
+    """Nodes as they are; those not yet initialized, or not even there, as they will be; not those that leave or are
+    ``going`` to. ``capacities``: what a node of each of the cloud's pools has."""
     by_name = {name_of(c): c for c in claims}
     found: dict[str, NodeRoom] = {}
     for node in sorted(nodes, key=name_of):
@@ -81,7 +85,7 @@ def rooms(
         room = found.get(node_of(pod))
         if room is not None and holds_room(pod):
             room.hold(pod)
-    leaving = leaving_nodes(nodes, by_name.values())
+    leaving = leaving_nodes(nodes, by_name.values()) | going
     return [room for name, room in found.items() if name not in leaving]
 
 
@@ -93,5 +97,5 @@ def _soon(obj: Json, capacities: Mapping[str, Json]) -> Json:
     return {
         "metadata": {**obj["metadata"], "labels": labels},
         "spec": {"taints": taints},
-        "status": {"allocatable": capacities.get(pool_of(obj), {})},
+        "status": {"allocatable": capacities.get(offering_of(obj), {})},
     }

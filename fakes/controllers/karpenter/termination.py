@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable
+from contextlib import suppress
+from datetime import datetime, timedelta
 
-from fakes.clock import WallClock
+from fakes.clock import WallClock, parse_stamp
 from fakes.cloud.cloud import Cloud, Instance, InstanceState
 from fakes.config import PlantedBug
 from fakes.controllers.controller import Reconciler, run_controller
 from fakes.controllers.events import EventRecorder
 from fakes.controllers.informer import Informer
 from fakes.controllers.karpenter import api
+from fakes.controllers.karpenter.candidates import is_kept
+from fakes.controllers.karpenter.nodepools import duration_s
 from fakes.controllers.karpenter.state import is_of_daemon_set
 from fakes.controllers.objects import (
     condition_of,
@@ -58,6 +62,7 @@ class Termination:
         self._ignores_pdb = PlantedBug.DRAIN_IGNORES_PDB in bugs
         self._events = EventRecorder(kube, wall, "karpenter")
         self._pods = Informer(kube, POD)
+        self._pods_on = self._pods.index(lambda pod: node_of(pod) or None)
         self._nodes = Informer(kube, NODE)
         self._claims = Informer(kube, NODE_CLAIM)
         self._work: Reconciler[str] = Reconciler(self._reconcile)
@@ -107,6 +112,8 @@ class Termination:
         elif not is_terminating(claim):
             if api.is_going(node) or (gone and instance is not None):
                 await self._delete(NODE_CLAIM, name)
+        elif await self._set_deadline(claim):
+            return
         elif node is not None and not is_terminating(node):
             await self._delete(NODE, name)
         elif gone or node is None or await self._is_empty(claim, node):
@@ -118,15 +125,64 @@ class Termination:
             taints = [*((node.get("spec") or {}).get("taints") or ()), api.DISRUPTED_TAINT]
             await self._kube.update(NODE, merged(node, spec={**(node.get("spec") or {}), "taints": taints}))
             return False
-        leaving = drain_group(p for p in self._pods.values() if node_of(p) == name_of(node))
+        leaving = drain_group(self._pods_on.get(name_of(node)))
+        left_s = self._left_s(claim)
         for pod in leaving:
-            if is_active(pod):
+            if is_active(pod) and not is_kept(pod, self._wall.now(), self._timing.time_scale):
                 self._start_evicting(pod, node)
+            if left_s is not None:
+                await self._hurry(pod, left_s, node)
+        if left_s is not None and left_s <= 0 and leaving:
+            said = f"Node is terminated with {len(leaving)} pods on it: its termination grace period is over"
+            await self._events.warning(NODE, node, "TerminationGracePeriodExpiring", said)
+            return not await self._set(
+                claim, api.condition(api.DRAINED, "False", "TerminationGracePeriodElapsed", said)
+            )
         if leaving:
             text = f"{len(leaving)} pods are waiting to be evicted"
             await self._set(claim, api.condition(api.DRAINED, "Unknown", "Draining", text))
             return False
-        return not await self._set(claim, api.condition(api.DRAINED, "True"))
+        if await self._set(claim, api.condition(api.DRAINED, "True")):
+            return False
+        return not await self._set(claim, api.condition(api.VOLUMES_DETACHED, "True"))
+
+    async def _set_deadline(self, claim: Json) -> bool:
+        """Writes down when the drain ends by force, if it ever does; whether it was written just now."""
+        grace_s = duration_s((claim.get("spec") or {}).get("terminationGracePeriod"))
+        annotations = claim["metadata"].get("annotations") or {}
+        if grace_s is None or api.DEADLINE_ANNOTATION in annotations:
+            return False
+        at = parse_stamp(claim["metadata"]["deletionTimestamp"]) + timedelta(seconds=self._timing.clock_s(grace_s))
+        meta = {**claim["metadata"], "annotations": {**annotations, api.DEADLINE_ANNOTATION: at.isoformat()}}
+        await self._kube.update(NODE_CLAIM, merged(claim, metadata=meta))
+        return True
+
+    def _left_s(self, claim: Json) -> float | None:
+        """Clock seconds until the drain ends by force; None when it never does."""
+        at = (claim["metadata"].get("annotations") or {}).get(api.DEADLINE_ANNOTATION)
+        return None if at is None else (datetime.fromisoformat(at) - self._wall.now()).total_seconds()
+
+    async def _hurry(self, pod: Json, left_s: float, node: Json) -> None:
+        """Near the end a pod is deleted with the grace that is left, whatever budgets and annotations say."""
+        grace_s = float(pod["spec"].get("terminationGracePeriodSeconds", 30))
+        due_s = left_s - self._timing.clock_s(grace_s)
+        if due_s > 0:
+            self._work.queue.add_after(name_of(node), due_s)
+            return
+        if left_s > 0:
+            self._work.queue.add_after(name_of(node), left_s)
+        left = max(1, int(left_s * self._timing.time_scale))
+        meta = pod["metadata"]
+        if meta.get("deletionTimestamp") and int(meta.get("deletionGracePeriodSeconds") or 0) <= left:
+            return
+        said = (
+            f"Deleting the pod to accommodate the terminationTime of the node. The pod was granted {left} seconds of "
+            f"grace-period of its {grace_s:.0f} terminationGracePeriodSeconds. This bypasses the PDB of the pod and "
+            "the do-not-disrupt annotation."
+        )
+        await self._events.normal(POD, pod, "Disrupted", said)
+        with suppress(NotFound):
+            await self._kube.delete(POD, name_of(pod), namespace_of(pod), grace_s=left, uid=uid_of(pod))
 
     async def _finish(self, claim: Json, node: Json | None, instance: Instance | None) -> None:
         if instance is not None and instance.state is not InstanceState.TERMINATED:

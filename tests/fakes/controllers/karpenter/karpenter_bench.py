@@ -13,7 +13,9 @@ from fakes.cloud.cloud import Cloud, Instance
 from fakes.cloud.node_controller import CloudNodeController
 from fakes.config import PlantedBug, PoolConfig
 from fakes.controllers.informer import Informer
+from fakes.controllers.karpenter.disruption import Disruption
 from fakes.controllers.karpenter.lifecycle import NodeClaimLifecycle
+from fakes.controllers.karpenter.marks import ClaimMarks
 from fakes.controllers.karpenter.provisioner import Provisioner
 from fakes.controllers.karpenter.termination import Termination
 from fakes.controllers.node_lifecycle import NodeLifecycleController
@@ -22,7 +24,7 @@ from fakes.nodes.assigned import AssignedPods
 from fakes.nodes.kubelet import Kubelet
 from fakes.nodes.script_container import ImageRuntime
 from fakes.timing import Durations, Spread, Timing
-from harness.kube.port import EVENT, NODE, NODE_CLAIM, PDB, POD, EventType, Json, PatchType, Resource
+from harness.kube.port import EVENT, NODE, NODE_CLAIM, NODE_POOL, PDB, POD, EventType, Json, PatchType, Resource
 
 EXACT = Durations(
     launch=Spread(30), node_ready=Spread(8), device_plugin=Spread(10),
@@ -58,9 +60,11 @@ class Bench:
         self._kubelets: dict[str, Kubelet] = {}
         self._tasks: asyncio.TaskGroup | None = None
         common = (self.wall, self.timing, self.cloud)
+        provisioner = Provisioner(self._as("karpenter"), *common)
         self._parts = (
-            self.pods, self.nodes, self.claims,
-            Provisioner(self._as("karpenter"), *common, Random(4)),
+            self.pods, self.nodes, self.claims, provisioner,
+            ClaimMarks(self._as("karpenter"), self.wall, self.timing, provisioner.view),
+            Disruption(self._as("karpenter"), self.wall, self.timing, provisioner),
             NodeClaimLifecycle(self._as("karpenter"), *common),
             Termination(self._as("karpenter"), *common, bugs),
             CloudNodeController(self._as("cloud"), self.cloud),
@@ -144,6 +148,13 @@ class Bench:
         }  # fmt: skip
         await self.kube.patch(PDB, "llm", {"status": status}, "default", subresource="status")
 
+    async def change_pool(self, name: str, **spec: object) -> None:
+        """Patches parts of the NodePool's spec; ``template`` and ``disruption`` are merged."""
+        await self.kube.patch(NODE_POOL, name, {"spec": spec})
+
+    async def until_initialized(self, *names: str) -> None:
+        await self.until(lambda: all(condition(self.claim(n), "Initialized") == ("True", "Initialized") for n in names))
+
     async def until(self, holds: Callable[[], bool], within_s: float = 300, step_s: float = 0.2) -> float:
         async with asyncio.timeout(within_s):
             while not holds():
@@ -172,6 +183,11 @@ class Bench:
     async def reasons(self, name: str) -> list[str]:
         found = (await self.kube.list(EVENT)).items
         return [e["reason"] for e in found if e["involvedObject"]["name"] == name]
+
+    async def messages(self, name: str) -> list[tuple[str, str]]:
+        """(reason, message) of the object's events."""
+        found = (await self.kube.list(EVENT)).items
+        return [(e["reason"], e["message"]) for e in found if e["involvedObject"]["name"] == name]
 
     async def names(self, resource: Resource) -> list[str]:
         return [o["metadata"]["name"] for o in (await self.kube.list(resource)).items]
