@@ -7,7 +7,7 @@ READY  := $(VENV)/.installed
 UV_VERSION := 0.13.9
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo controlplane test behaviour repeat verdict-matrix check format lock clean
+.PHONY: help setup demo controlplane test test-controlplane behaviour repeat verdict-matrix check format lock clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -35,6 +35,9 @@ test: $(READY)  ## all tests
 
 behaviour: $(READY)  ## scenarios on the embedded control plane and on a real one, compared (exits 77 without its programs)
 	@$(BIN)/python tests/behaviour/behaviour.py $(ARGS)
+
+test-controlplane: $(READY)  ## the shipped experiments on a real control plane; exits 77 where its programs are missing
+	@$(BIN)/python tests/whole_runs/repeat.py --target controlplane --seeds 1 --reports reports/controlplane
 
 repeat: $(READY)  ## every shipped experiment over ten seeds (about an hour)
 	@$(BIN)/python tests/whole_runs/repeat.py --reports reports/repeat

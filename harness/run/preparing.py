@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import BadInput, Where
-from harness.faults.fidelity import VIRTUAL
+from harness.faults.fidelity import EMBEDDED, VIRTUAL
 from harness.faults.guards import check_guards
 from harness.faults.scene import Scene
 from harness.plan.plan import Plan, plan_experiment, plan_profile
@@ -14,7 +14,7 @@ from harness.plan.trace import TraceCut
 from harness.spec.document import read_document
 from harness.spec.experiment import Experiment, load_experiment
 from harness.spec.loadprofile import LoadProfile, load_profile
-from harness.targets.choosing import check_target
+from harness.targets.choosing import check_target, check_world
 from harness.targets.manifests import read_manifests
 from harness.targets.wanted import planned_fleet, world_config
 
@@ -62,10 +62,13 @@ def prepare(
     if time_scale is not None:
         experiment, profile = _rescaled(experiment, profile, time_scale)
     if virtual:
+        if target != EMBEDDED:
+            raise BadInput(f"--virtual has no target {target}", hint="only the embedded world knows virtual time")
         target = VIRTUAL
     check_guards(experiment.actions, target)
     read_manifests([*experiment.manifest_files, *experiment.action_manifests.values()])
     world = world_config(experiment, seed)
+    check_world(target, world, path)
     scene = Scene(nodes=planned_fleet(world), pools=tuple(pool.name for pool in world.pools))
     return Prepared(experiment, profile, plan_experiment(experiment, profile, seed, scene, cut), target)
 

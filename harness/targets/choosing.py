@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from fakes.config import WorldConfig
 from harness.errors import BadInput, Where
 from harness.stack.catalogue import CONTROL_PLANE
 from harness.stack.find import find_binaries
 from harness.targets.base import Target
+from harness.targets.controlplane.bugs import refuse_bugs_without_a_place
 from harness.targets.controlplane.target import ControlPlaneTarget
 from harness.targets.embedded import EmbeddedTarget
 from harness.targets.wanted import Places, Wanted
@@ -31,6 +33,13 @@ def _controlplane(bin_dir: Path | None) -> MakeTarget:
 
 TARGETS: dict[str, Callable[[Path | None], MakeTarget]] = {"embedded": _embedded, "controlplane": _controlplane}
 """By name: from the folder of real programs, if one was named, to what makes the target."""
+
+
+def check_world(target: str, config: WorldConfig, experiment: Path) -> None:
+    """BadInput for what the experiment asks of its world and this target cannot give."""
+    if target == ControlPlaneTarget.name:
+        where = Where(str(experiment), key="extensions.gpu-harness.world.planted_bugs")
+        refuse_bugs_without_a_place(config.planted_bugs, where)
 
 
 def check_target(name: str) -> None:

@@ -29,15 +29,33 @@ def read_manifests(files: Iterable[Path]) -> list[tuple[Resource, Json]]:
     return found
 
 
+ADMISSION_LAG_S = 5.0
+"""Admission plugins look things up in caches: for a moment the API server refuses a Pod of a PriorityClass, or one in a
+namespace, that it has just created (403, seen with 1.37)."""
+
+
 async def apply(kube: Kube, objects: Sequence[tuple[Resource, Json]]) -> None:
     """Creates each object; one that is there already stays as it is."""
     for resource, obj in objects:
         namespace = obj["metadata"].get("namespace", "default") if resource.namespaced else None
         try:
             with contextlib.suppress(AlreadyExists):
-                await kube.create(resource, obj, namespace)
+                await _create(kube, resource, obj, namespace)
         except ApiError as error:
             raise TargetError(f"the API server refused {resource.kind} {obj['metadata']['name']}: {error}") from error
+
+
+async def _create(kube: Kube, resource: Resource, obj: Json, namespace: str | None) -> None:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + ADMISSION_LAG_S
+    while True:
+        try:
+            await kube.create(resource, obj, namespace)
+            return
+        except ApiError as error:
+            if error.status != 403 or loop.time() > deadline:
+                raise
+        await asyncio.sleep(0.1)
 
 
 async def wait_until_available(kube: Kube, namespace: str, selector: str, timeout_s: float) -> None:

@@ -1,20 +1,26 @@
 """Runs the shipped experiments over many seeds and says what came of each: the proof that verdicts are steady.
 
-``python tests/whole_runs/repeat.py [--seeds 10] [--reports DIR] [EXPERIMENT…]`` prints a line per run and a table at
-the end, and exits 1 when a run ended otherwise than it must. A run whose only trouble is a stall of the machine is
-repeated once with the same seed, and both are printed.
+``python tests/whole_runs/repeat.py [--seeds 10] [--target TARGET] [--reports DIR] [EXPERIMENT…]`` prints a line per run
+and a table at the end, and exits 1 when a run ended otherwise than it must, 77 when the target's programs are missing.
+A run whose only trouble is a stall of the machine is repeated once with the same seed, and both are printed.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 from running import Ended, command
+
+from harness.errors import TargetError
+from harness.stack.catalogue import CONTROL_PLANE
+from harness.stack.find import find_binaries
 
 EXPECTED = {
     "experiments/spot-interruption-during-burst.yaml": ("pass", None),
@@ -51,9 +57,10 @@ class Row:
         return "  ".join([*words, self.trouble])
 
 
-def run_once(experiment: str, seed: int, reports: Path) -> Row:
+def run_once(experiment: str, seed: int, reports: Path, more: Sequence[str]) -> Row:
     started = time.monotonic()
-    ended = command("run", experiment, "--plain", "--seed", str(seed), "--reports", str(reports), reports=reports)
+    args = [experiment, "--plain", "--seed", str(seed), "--reports", str(reports), *more]
+    ended = command("run", *args, reports=reports)
     took_s = time.monotonic() - started
     status, check = EXPECTED[experiment]
     verdict = ended.verdict
@@ -82,20 +89,34 @@ def repeats(ended: Ended) -> bool:
     )
 
 
+def what_is_missing(bin_dir: Path | None) -> str:
+    try:
+        find_binaries(CONTROL_PLANE, bin_dir)
+    except TargetError as missing:
+        return str(missing)
+    return ""
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("experiments", nargs="*", default=list(EXPECTED), metavar="EXPERIMENT")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--reports", type=Path, default=Path("reports"))
+    parser.add_argument("--target", default="embedded")
+    parser.add_argument("--bin-dir", type=Path)
     args = parser.parse_args()
+    more = ["--target", args.target, *(["--bin-dir", str(args.bin_dir)] if args.bin_dir else [])]
+    if args.target == "controlplane" and (missing := what_is_missing(args.bin_dir)):
+        print(f"cannot run: {missing}", file=sys.stderr)
+        return 1 if os.environ.get("REQUIRE") == "1" else 77
     rows: list[Row] = []
     for seed in range(args.first_seed, args.first_seed + args.seeds):
         for experiment in args.experiments:
-            rows.append(run_once(experiment, seed, args.reports))
+            rows.append(run_once(experiment, seed, args.reports, more))
             print(rows[-1], flush=True)
             if not rows[-1].as_expected and rows[-1].stalled_only:
-                rows.append(run_once(experiment, seed, args.reports))
+                rows.append(run_once(experiment, seed, args.reports, more))
                 print(rows[-1], "(repeated)", flush=True)
     print()
     for experiment in args.experiments:

@@ -33,7 +33,7 @@ from harness.targets.controlplane.objects import (
 from harness.targets.manifests import apply, wait_until_available
 from harness.targets.wanted import Places, Wanted, planned_fleet
 
-START_TIMEOUT_S = 30
+START_TIMEOUT_S = 60
 AVAILABLE_TIMEOUT_S = 90
 STOP_GRACE_S = 3
 FOLDER = "control-plane"
