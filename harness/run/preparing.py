@@ -16,7 +16,7 @@ from harness.spec.experiment import Experiment, load_experiment
 from harness.spec.loadprofile import LoadProfile, load_profile
 from harness.targets.choosing import check_target, check_world
 from harness.targets.manifests import read_manifests
-from harness.targets.wanted import planned_fleet, world_config
+from harness.targets.wanted import planned_fleet, wanted_by
 
 TIME_SCALE_MAX = 1000.0
 
@@ -66,9 +66,10 @@ def prepare(
             raise BadInput(f"--virtual has no target {target}", hint="only the embedded world knows virtual time")
         target = VIRTUAL
     check_guards(experiment.actions, target)
-    read_manifests([*experiment.manifest_files, *experiment.action_manifests.values()])
-    world = world_config(experiment, seed)
-    check_world(target, world, path)
+    read_manifests(experiment.action_manifests.values())
+    wanted = wanted_by(experiment, seed)
+    world = wanted.config
+    check_world(target, wanted, path)
     scene = Scene(nodes=planned_fleet(world), pools=tuple(pool.name for pool in world.pools))
     return Prepared(experiment, profile, plan_experiment(experiment, profile, seed, scene, cut), target)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from fakes.config import WorldConfig
 from harness.errors import BadInput, Where
 from harness.stack.catalogue import CONTROL_PLANE
 from harness.stack.find import find_binaries
@@ -35,11 +34,11 @@ TARGETS: dict[str, Callable[[Path | None], MakeTarget]] = {"embedded": _embedded
 """By name: from the folder of real programs, if one was named, to what makes the target."""
 
 
-def check_world(target: str, config: WorldConfig, experiment: Path) -> None:
+def check_world(target: str, wanted: Wanted, experiment: Path) -> None:
     """BadInput for what the experiment asks of its world and this target cannot give."""
     if target == ControlPlaneTarget.name:
         where = Where(str(experiment), key="extensions.gpu-harness.world.planted_bugs")
-        refuse_bugs_without_a_place(config.planted_bugs, where)
+        refuse_bugs_without_a_place(wanted.config.planted_bugs, where)
 
 
 def check_target(name: str) -> None:
