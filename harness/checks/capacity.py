@@ -11,6 +11,7 @@ from harness.checks.story import moment, tell
 from harness.checks.units import NS_PER_S, both, clock_s, count, listed, scenario_s, span_ns
 from harness.history.gpus import Fleet, bought, fleets, is_spot, price_of
 from harness.history.lives import GPU, Json, Life, condition, gpus_of, lives, node_of, unschedulable, workload_pods
+from harness.history.recording import once
 from harness.history.scaleup import leaving
 from harness.history.tables import ObjectEvent, Outcome
 from harness.verdict import Evidence, Finding, Role, Status, Value
@@ -186,6 +187,12 @@ def _add(sums: Sums, fleet: Fleet, span: int) -> None:
     sums.nodes_peak = max(sums.nodes_peak, fleet.nodes)
     sums.price_ns += fleet.price_per_hour * span
     sums.unpriced |= {name for name, n in fleet.unpriced.items() if n}
+
+
+@once
+def figures_of(history: History) -> dict[str, Value]:
+    """What the capacity amounts to, by figure; None for what was not measured."""
+    return _figures(history, _sums(history))
 
 
 def _figures(history: History, sums: Sums) -> dict[str, Value]:

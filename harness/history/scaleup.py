@@ -29,6 +29,7 @@ from harness.history.lives import (
     usable,
     workload_pods,
 )
+from harness.history.recording import once
 from harness.history.tables import ObjectEvent, ObjectEventType
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ class Replica:
         return self.marks["T8"].t_ns
 
 
+@once
 def replicas_that_came(history: History) -> tuple[Replica, ...]:
     """Added replicas and replacements, in the order in which they were decided."""
     dating = _Dating(history)

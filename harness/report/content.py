@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from harness.checks.rows import Request, rows_of
+from harness.checks.rows import rows_of
 from harness.checks.scale_up import took_ns
-from harness.checks.slo import METRICS
 from harness.checks.units import clock_s, scenario_s
 from harness.history.scaleup import STAGES, Origin, Replica, replicas_that_came
 from harness.history.tables import FaultStage
+from harness.report.streams import Trouble, troubles
 from harness.verdict import Finding, Role, Status, Verdict
 
 if TYPE_CHECKING:
@@ -144,67 +144,41 @@ def outcomes(history: History) -> Section:
 
 
 def troubled(history: History, verdict: Verdict) -> Section:
-    """Lost, failed and late requests with pod and node; the lost first."""
-    causes = {
-        row.ref: str(row.facts["cause"])
-        for finding in verdict.findings
-        for row in finding.evidence
-        if finding.check == "graceful_drain" and row.facts.get("cause")
-    }
-    limits = latency_limits(verdict)
-    found = [
-        (row, why)
-        for row in rows_of(history)
-        if not row.hung_up_by_plan and (why := _why(row, limits, causes.get(row.ref)))
-    ]
-    found.sort(key=lambda pair: (pair[0].ref not in causes, pair[0].ok, pair[0].intended_ns))
+    """Lost, failed and late requests with pod and node; the lost first, and of them those that nothing explains."""
+    found = troubles(history, verdict)
     # What graceful_drain counts is what it shows as lost: a request refused at the door is not, nor one set aside.
     judged = any(finding.check == "graceful_drain" for finding in verdict.findings)
-    lost = sum(1 for row, _ in found if (row.ref in causes if judged else row.cut))
-    late = sum(1 for row, _ in found if row.ok)
+    lost = sum(1 for t in found if (t.cause is not None if judged else t.row.cut))
+    late = sum(1 for t in found if t.row.ok)
     failed = len(found) - lost - late
+    unexplained = sum(1 for t in found if t.unexplained)
+    title = "Lost or late requests"
     if history.requests.empty:
-        return Section("Lost or late requests", "Not known: the history has no request.")
+        return Section(title, "Not known: the history has no request.")
     if not found:
-        return Section("Lost or late requests", "None: every request was answered whole and in time.")
+        return Section(title, "None: every request was answered whole and in time.")
     lead = f"{lost} lost, {failed} failed otherwise, {late} late of {len(history.requests)}."
+    if judged and lost:
+        lead = f"{unexplained} unexplained. {lead}" if unexplained else f"{lead} Each lost one has its cause."
     more = len(found) - TROUBLED_ROWS
     notes = (f"{more} more are in history/requests.parquet.",) if more > 0 else ()
-    lines = tuple(
-        row_of(
-            row.request_id,
-            f"{_since_load(history, row.intended_ns):.1f}",
-            row.phase,
-            Cell(row.outcome, row.reason or "", None if row.ok else Status.FAIL),
-            why,
-            row.pod or NONE,
-            row.node or NONE,
-            NONE if row.ttft_ms is None else f"{row.ttft_ms:.0f}",
-        )
-        for row, why in found[:TROUBLED_ROWS]
-    )
+    lines = tuple(_troubled_row(history, t) for t in found[:TROUBLED_ROWS])
     columns = ("request", "planned at, scenario s", "phase", "outcome", "why", "pod", "node", "TTFT, ms")
-    return Section("Lost or late requests", lead, Table(columns, lines), notes)
+    return Section(title, lead, Table(columns, lines), notes)
 
 
-def latency_limits(verdict: Verdict) -> dict[str, float]:
-    """The loosest limit of each metric that an ``slo`` finding judged by, read from its numbers."""
-    limits: dict[str, float] = {}
-    for finding in verdict.findings:
-        for key, value in finding.numbers.items() if finding.check == "slo" else ():
-            metric = key.removesuffix("_limit").rpartition("_")[0]
-            if key.endswith("_limit") and metric in METRICS and isinstance(value, int | float):
-                limits[metric] = max(float(value), limits.get(metric, 0.0))
-    return limits
-
-
-def _why(row: Request, limits: Mapping[str, float], cause: str | None) -> str:
-    if cause:
-        return cause
-    if not row.ok:
-        return row.reason or "no reason recorded"
-    late = [(m, value) for m, limit in limits.items() if (value := METRICS[m](row)) is not None and value > limit]
-    return ", ".join(f"late: {m} {value:.0f} over {limits[m]:.0f}" for m, value in late)
+def _troubled_row(history: History, found: Trouble) -> tuple[Cell, ...]:
+    row = found.row
+    return row_of(
+        row.request_id,
+        f"{_since_load(history, row.intended_ns):.1f}",
+        row.phase,
+        Cell(row.outcome, row.reason or "", None if row.ok else Status.FAIL),
+        found.why,
+        row.pod or NONE,
+        row.node or NONE,
+        NONE if row.ttft_ms is None else f"{row.ttft_ms:.0f}",
+    )
 
 
 def replica_sections(history: History) -> tuple[Section, Section]:

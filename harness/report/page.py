@@ -8,48 +8,76 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from harness.checks.units import clock_s, scenario_s
+from harness.history.scaleup import replicas_that_came
+from harness.printable import block
 from harness.report import content
 from harness.report.content import Cell, Section, Table, show, status_of
-from harness.report.style import CSS, SCRIPT
+from harness.report.figures import cost, tiles
+from harness.report.moments import what_happened
+from harness.report.plotting import LOADER, packed_plotly
+from harness.report.script import SCRIPT
+from harness.report.streams import COLUMNS, Trouble, latency_limits, stream_rows, troubles
+from harness.report.style import CSS
 from harness.report.timeline import timeline
+from harness.report.waterfall import REPLICAS, waterfall
 from harness.verdict import Evidence, Finding, Role, Status, Verdict
 
 if TYPE_CHECKING:
     from harness.history.reader import History
 
 EVIDENCE_ROWS = 60
+REPLICA_ROWS = 60
+_STORY = 6_000
+_PARTS = (
+    ("story", "Story"), ("findings", "Findings"), ("time", "Timeline"), ("scaling", "Scaling"), ("streams", "Streams"),
+    ("cost", "Cost"), ("validity", "Validity"), ("run", "Run"),
+)  # fmt: skip
 
 
 def html_page(history: History, verdict: Verdict, plan: Mapping[str, Any]) -> str:
-    # Imported here: only the page needs the five megabytes of plotly.js.
-    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]  # plotly ships no types
-
-    figure = timeline(history, content.latency_limits(verdict))
-    added, replaced = content.replica_sections(history)
+    found = troubles(history, verdict)
+    came = replicas_that_came(history)
+    data = {
+        "timeline": timeline(history, latency_limits(verdict)),
+        "waterfall": waterfall(history, came),
+        "streams": {"columns": COLUMNS, "rows": stream_rows(history, found), "of": len(history.requests)},
+    }
     body = "\n".join(
         [
-            _banner(history, verdict, plan),
-            _findings(history, verdict),
-            _timeline_part(history),
-            _section(content.troubled(history, verdict)),
-            _section(added),
-            _section(replaced),
-            _section(content.faults(history, plan)),
-            _section(content.outcomes(history)),
-            _section(content.real_and_emulated(history)),
-            _section(content.repeat(history), code_column=1),
+            _banner(history, verdict, plan, found),
+            _nav(),
+            _part("story", _stories(verdict)),
+            _part("findings", _findings(history, verdict)),
+            _part("time", _timeline_part(), _section(what_happened(history, found))),
+            _part("scaling", *_scaling(history, len(came))),
+            _part("streams", _streams(history, verdict)),
+            _part("cost", _section(cost(history))),
+            _part("validity", _validity(history, verdict)),
+            _part(
+                "run",
+                _section(content.faults(history, plan)),
+                _section(content.outcomes(history)),
+                _section(content.real_and_emulated(history)),
+                _section(content.repeat(history), code_column=1),
+            ),
             _footer(),
         ]
     )
-    title = escape(f"{verdict.status.value}: {history.run.title or history.run.experiment}")
+    title = _text(f"{verdict.status.value}: {history.run.title or history.run.experiment}", 200)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
         f"<title>{title}</title>\n<style>{CSS}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n"
-        f"<script>{get_plotlyjs()}</script>\n"
-        f'<script type="application/json" id="figure">{_json(figure)}</script>\n'
-        f"<script>{SCRIPT}</script>\n</body>\n</html>\n"
+        f"{packed_plotly()}\n"
+        f'<script type="application/json" id="data">{_json(data)}</script>\n'
+        f"<script>{LOADER}{SCRIPT}</script>\n</body>\n</html>\n"
     )
+
+
+def _text(text: str, longest: int = 2_000) -> str:
+    """As text of the page: no markup, nothing that turns or hides it, not too long."""
+    return escape(block(text, longest), quote=True)
 
 
 def _json(value: object) -> str:
@@ -61,41 +89,84 @@ def _chip(status: Status) -> str:
     return f'<span class="chip {status.value}">{content.SYMBOLS[status]} {status.value}</span>'
 
 
-def _banner(history: History, verdict: Verdict, plan: Mapping[str, Any]) -> str:
+def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"<div><dt>{_text(k)}</dt><dd>{_text(v)}</dd></div>" for k, v in pairs)
+
+
+def _part(name: str, *parts: str) -> str:
+    return f'<div id="{name}">{"".join(parts)}</div>'
+
+
+def _nav() -> str:
+    return "<nav>" + "".join(f'<a href="#{name}">{title}</a>' for name, title in _PARTS) + "</nav>"
+
+
+def _banner(history: History, verdict: Verdict, plan: Mapping[str, Any], found: list[Trouble]) -> str:
     run = history.run
-    facts = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in content.facts(history, plan))
     early = ""
     if run.ended != "completed":
-        early = f'<p class="early">The run ended early ({escape(run.ended)}): {escape(run.ended_detail)}</p>'
-    return (
-        f'<header class="banner {verdict.status.value}"><h1>{escape(run.title or run.experiment or "run")}</h1>'
-        f'<p class="verdict">{_chip(verdict.status)} <span>{escape(verdict.sentence)}</span></p>{early}'
-        f'<dl class="facts">{facts}</dl></header>'
+        early = f'<p class="early">The run ended early ({_text(run.ended)}): {_text(run.ended_detail)}</p>'
+    asked = any(finding.check == "graceful_drain" for finding in verdict.findings)
+    figures = "".join(
+        f'<div class="tile"><b>{_text(value)}</b><span>{_text(name)}</span><small>{_text(word)}</small></div>'
+        for name, value, word in tiles(history, found, asked)
     )
+    return (
+        f'<header class="banner {verdict.status.value}"><h1>{_text(run.title or run.experiment or "run", 300)}</h1>'
+        f'<p class="verdict">{_chip(verdict.status)} <span>{_text(verdict.sentence)}</span></p>{early}'
+        f'<div class="tiles">{figures}</div><dl class="facts">{_pairs(content.facts(history, plan))}</dl></header>'
+    )
+
+
+def _stories(verdict: Verdict) -> str:
+    """Each fail in full; then why the run may not be judged; then what a check could not tell by itself."""
+    checks, validity = content.by_role(verdict, Role.CHECK), content.by_role(verdict, Role.VALIDITY)
+    told = [(f, f.story or f.sentence) for f in checks if status_of(f) is Status.FAIL]
+    told += [(f, f.sentence) for f in validity if status_of(f) is not Status.PASS]
+    told += [
+        (f, f.sentence + (f" (it counts as unknown because {f.because})" if f.because else ""))
+        for f in checks
+        if status_of(f) is Status.UNKNOWN and f.status is not Status.PASS
+    ]
+    if not told:
+        return '<section><h2>Story</h2><p class="lead">Every promise was kept, and the run was valid.</p></section>'
+    lines = "".join(
+        f'<p class="story {status_of(f).value}">{_chip(status_of(f))} <code>{_text(f.check)}</code> '
+        f"{_text(text, _STORY)}</p>"
+        for f, text in told
+    )
+    return f"<section><h2>Story</h2>{lines}</section>"
 
 
 def _findings(history: History, verdict: Verdict) -> str:
     checks = "".join(_finding(history, finding) for finding in content.by_role(verdict, Role.CHECK))
-    validity = "".join(_finding(history, finding) for finding in content.by_role(verdict, Role.VALIDITY))
+    inside = f'<div class="findings">{checks or "<p>No check was asked for.</p>"}</div>'
+    return f"<section><h2>Findings</h2>{inside}</section>"
+
+
+def _validity(history: History, verdict: Verdict) -> str:
+    found = content.by_role(verdict, Role.VALIDITY)
+    broken = [finding.check for finding in found if status_of(finding) is not Status.PASS]
+    lead = f"Not valid: {', '.join(broken)}. No check of it can pass." if broken else "It was: every one of these held."
+    inside = "".join(_finding(history, finding) for finding in found)
     return (
-        f'<section><h2>Findings</h2><div class="findings">{checks or "<p>No check was asked for.</p>"}</div>'
-        f'<h3>Was the run valid?</h3><div class="findings small">{validity}</div></section>'
+        f'<section><h2>Was the run valid?</h2><p class="lead">{_text(lead)}</p>'
+        f'<div class="findings small">{inside}</div></section>'
     )
 
 
 def _finding(history: History, finding: Finding) -> str:
-    because = f'<p class="because">{escape(finding.because)}</p>' if finding.because else ""
-    story = f'<p class="story">{escape(finding.story)}</p>' if finding.story else ""
+    because = f'<p class="because">{_text(finding.because)}</p>' if finding.because else ""
     own = (
         f" The check's own answer was {finding.status.value}."
         if finding.because and finding.status is not finding.judged
         else ""
     )
-    numbers = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(show(v))}</dd></div>" for k, v in finding.numbers.items())
+    numbers = _pairs((name, show(value)) for name, value in finding.numbers.items())
     inside = f'<dl class="numbers"><div><dt>exercised</dt><dd>{finding.exercised}</dd></div>{numbers}</dl>'
     return (
         f'<article class="finding {status_of(finding).value}"><h3>{_chip(status_of(finding))} '
-        f"<code>{escape(finding.check)}</code></h3><div><p>{escape(finding.sentence)}.{escape(own)}</p>{because}{story}"
+        f"<code>{_text(finding.check)}</code></h3><div><p>{_text(finding.sentence)}.{own}</p>{because}"
         f"<details><summary>figures and evidence</summary>{inside}{_evidence(history, finding.evidence)}</details>"
         f"</div></article>"
     )
@@ -105,7 +176,7 @@ def _evidence(history: History, evidence: tuple[Evidence, ...]) -> str:
     if not evidence:
         return ""
     lines = "".join(
-        f"<li><code>{escape(row.ref)}</code> {escape(_when(history, row.t_ns))}{escape(row.text)}</li>"
+        f"<li><code>{_text(row.ref)}</code> {_text(_when(history, row.t_ns))}{_text(row.text)}</li>"
         for row in evidence[:EVIDENCE_ROWS]
     )
     more = len(evidence) - EVIDENCE_ROWS
@@ -120,41 +191,79 @@ def _when(history: History, t_ns: int | None) -> str:
     return f"at {scenario_s(since, history.run.time_scale):.1f} s ({clock_s(since):.2f} s clock): "
 
 
-def _timeline_part(history: History) -> str:
+_NO_DRAWING = "<noscript><p>This needs JavaScript; all figures are in the tables.</p></noscript>"
+
+
+def _timeline_part() -> str:
     legend = (
-        "A coloured band is a fault, from its injection to the end of its own course; dotted lines part the phases. "
-        "Drag to look closer, double-click to see all again."
+        "A coloured band is a fault, from its injection to the end of its own course; a grey one, a time in which the "
+        "recorder was blind; dotted lines part the phases. Drag to look closer, double-click to see all again."
     )
     return (
-        f'<section><h2>Timeline</h2><p class="lead">{escape(legend)}</p><div id="timeline" role="img" '
-        f'aria-label="Rates, TTFT, replicas, nodes and waiting requests over time"></div>'
-        f"<noscript><p>The timeline needs JavaScript; all figures are in the tables.</p></noscript></section>"
+        f'<section><h2>Timeline</h2><p class="lead">{legend}</p><div id="timeline" class="plot" role="img" '
+        'aria-label="Requests, TTFT, waiting requests, replicas, pods, GPUs, nodes and budget over time"></div>'
+        f"{_NO_DRAWING}</section>"
     )
 
 
-def _section(section: Section, code_column: int | None = None) -> str:
-    notes = "".join(f"<li>{escape(note)}</li>" for note in section.notes)
-    table = _table(section.table, code_column) if section.table and section.table.rows else ""
+def _scaling(history: History, came: int) -> Iterable[str]:
+    if came:
+        which = f"the slowest {REPLICAS} of {came} replicas" if came > REPLICAS else "each replica that came"
+        yield (
+            f'<section><h2>Scale-up, stage by stage</h2><p class="lead">Where the time of {which} went, from the load '
+            "step, or from its predecessor's first step to its end, to its first token.</p>"
+            '<div id="waterfall" class="plot" role="img" '
+            'aria-label="Stages of each replica; the same is in the tables below"></div></section>'
+        )
+    for section in content.replica_sections(history):
+        yield _section(section, rows=REPLICA_ROWS)
+
+
+def _streams(history: History, verdict: Verdict) -> str:
+    section = content.troubled(history, verdict)
+    controls = (
+        '<form id="filters" hidden><label>show <select name="trouble"><option value="0">all</option>'
+        '<option value="1">late, failed or lost</option><option value="2">failed or lost</option></select></label>'
+        '<label>outcome <select name="outcome"><option value="">any</option></select></label>'
+        '<label>phase <select name="phase"><option value="">any</option></select></label>'
+        '<label>find <input name="words" type="search" placeholder="pod, node, reason"></label>'
+        '<span id="matches" aria-live="polite"></span></form>'
+    )
+    return _section(section, before_table=controls, table_id="requests", always_table=True)
+
+
+def _section(
+    section: Section, code_column: int | None = None, *, rows: int | None = None, before_table: str = "",
+    table_id: str = "", always_table: bool = False,
+) -> str:  # fmt: skip
+    left_out = len(section.table.rows) - rows if section.table and rows is not None else 0
+    more = (f"{left_out} more rows are left out.",) if left_out > 0 else ()
+    notes = "".join(f"<li>{_text(note)}</li>" for note in (*section.notes, *more))
+    there = section.table is not None and (section.table.rows or always_table)
+    table = _table(section.table, code_column, rows, table_id) if section.table and there else ""
+    if always_table and not table:
+        table = _table(Table(("",)), None, None, table_id)
     return (
-        f'<section><h2>{escape(section.title)}</h2><p class="lead">{escape(section.lead)}</p>{table}'
+        f'<section><h2>{_text(section.title)}</h2><p class="lead">{_text(section.lead)}</p>{before_table}{table}'
         + (f'<ul class="notes">{notes}</ul>' if notes else "")
         + "</section>"
     )
 
 
-def _table(table: Table, code_column: int | None) -> str:
-    head = "".join(f"<th>{escape(column)}</th>" for column in table.columns)
+def _table(table: Table, code_column: int | None, rows: int | None, table_id: str) -> str:
+    head = "".join(f"<th>{_text(column)}</th>" for column in table.columns)
     headings = f"<thead><tr>{head}</tr></thead>" if any(table.columns) else ""
-    body = "".join(f"<tr>{''.join(_cells(row, code_column))}</tr>" for row in table.rows)
-    return f'<div class="scroll" tabindex="0"><table>{headings}<tbody>{body}</tbody></table></div>'
+    body = "".join(f"<tr>{''.join(_cells(row, code_column))}</tr>" for row in table.rows[:rows])
+    name = f' id="{table_id}"' if table_id else ""
+    return f'<div class="scroll" tabindex="0"><table{name}>{headings}<tbody>{body}</tbody></table></div>'
 
 
 def _cells(row: Iterable[Cell], code_column: int | None) -> Iterable[str]:
     for number, cell in enumerate(row):
-        text = escape(cell.text)
+        text = _text(cell.text)
         if number == code_column:
             text = f"<code>{text}</code>"
-        note = f' title="{escape(cell.note, quote=True)}"' if cell.note else ""
+        note = f' title="{_text(cell.note)}"' if cell.note else ""
         classes = [cell.status.value] if cell.status else ["none"] if cell.text in _FAINT else []
         classes += ["long"] if len(cell.text) > _LONG else []
         style = f' class="{" ".join(classes)}"' if classes else ""
@@ -166,5 +275,4 @@ _FAINT = frozenset({content.NONE, "not needed", "not measured", "0"})
 
 
 def _footer() -> str:
-    lines = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in content.DEFINITIONS)
-    return f'<footer><h2>What the words mean</h2><dl class="words">{lines}</dl></footer>'
+    return f'<footer><h2>What the words mean</h2><dl class="words">{_pairs(content.DEFINITIONS)}</dl></footer>'

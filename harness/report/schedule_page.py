@@ -19,8 +19,9 @@ from harness.checks.units import NS_PER_S
 from harness.errors import BadInput, Where
 from harness.plan.describe import describe
 from harness.plan.plan import Plan
+from harness.report.plotting import LOADER, packed_plotly
 from harness.report.style import CSS
-from harness.report.timeline import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Figure
+from harness.report.traces import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Figure
 
 _BARS = 600
 """At most so many bars of arrivals: more are finer than a screen."""
@@ -28,7 +29,9 @@ _TENANT_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY)
 _PAGE_CSS = "#schedule { min-height:840px; background:#fff; border:1px solid var(--line); border-radius:8px; }"
 _SCRIPT = """
 var figure = JSON.parse(document.getElementById("figure").textContent);
-Plotly.newPlot("schedule", figure.data, figure.layout, {responsive: true, displaylogo: false, doubleClick: "reset"});
+loadPlotly().then(function () {
+  Plotly.newPlot("schedule", figure.data, figure.layout, {responsive: true, displaylogo: false, doubleClick: "reset"});
+});
 """
 
 
@@ -41,9 +44,6 @@ def draw(plan: Plan, path: Path) -> None:
 
 
 def schedule_page(plan: Plan) -> str:
-    # Imported here: only the page needs the five megabytes of plotly.js.
-    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]  # plotly ships no types
-
     figure = json.dumps(schedule_figure(plan), separators=(",", ":"), allow_nan=False)
     figure = figure.replace("<", "\\u003c").replace(">", "\\u003e")
     return (
@@ -51,8 +51,9 @@ def schedule_page(plan: Plan) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>plan: {escape(plan.title)}</title>\n<style>{CSS}{_PAGE_CSS}</style>\n</head>\n<body>\n<main>\n"
         f'<h1>{escape(plan.title)}</h1>\n<pre class="scroll">{escape(describe(plan))}</pre>\n'
-        f'<div id="schedule"></div>\n</main>\n<script>{get_plotlyjs()}</script>\n'
-        f'<script type="application/json" id="figure">{figure}</script>\n<script>{_SCRIPT}</script>\n</body>\n</html>\n'
+        f'<div id="schedule"></div>\n</main>\n{packed_plotly()}\n'
+        f'<script type="application/json" id="figure">{figure}</script>\n<script>{LOADER}{_SCRIPT}</script>\n'
+        "</body>\n</html>\n"
     )
 
 

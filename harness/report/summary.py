@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from harness.printable import LONGEST, line
 from harness.report import content
 from harness.report.content import Section, status_of
 from harness.verdict import Finding, Role, Status, Verdict
@@ -81,6 +82,5 @@ def _inline(text: str, longest: int | None = _LONGEST) -> str:
     return short
 
 
-def _flat(text: str) -> str:
-    """One line, without the control characters by which a terminal could be led astray."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text.split()))
+def _flat(text: str, longest: int = 2 * LONGEST) -> str:
+    return line(text, longest)

@@ -10,11 +10,13 @@ from harness.checks.judge import CHECKS, VALIDITY
 from harness.checks.units import count, scenario_s
 from harness.errors import BadInput, ExitCode, Where
 from harness.history.reader import History
+from harness.printable import line
 from harness.run.judging import COLOURS, judge_run
 from harness.run.rundir import RunDir
 from harness.spec.document import did_you_mean
 from harness.verdict import Evidence, Finding, Status, Value
 
+_STORY, _CELL = 6_000, 300
 _CODES = {Status.PASS: ExitCode.PASS, Status.FAIL: ExitCode.FAIL, Status.UNKNOWN: ExitCode.UNKNOWN}
 
 
@@ -35,24 +37,24 @@ def explain_finding(run_dir: RunDir, check: str, console: Console | None = None)
         )
     console = console or Console()
     for finding in found:
-        _print(console, history, finding)
+        print_finding(console, history, finding)
     codes = {_CODES[finding.judged or finding.status] for finding in found}
     return next(code for code in (ExitCode.FAIL, ExitCode.UNKNOWN, ExitCode.PASS) if code in codes)
 
 
-def _print(console: Console, history: History, finding: Finding) -> None:
+def print_finding(console: Console, history: History, finding: Finding) -> None:
     status = finding.judged or finding.status
     times = f"(put to the test {count(finding.exercised, 'time')})"
     console.print(Text(f"{finding.check}:"), Text(status.value, style=f"bold {COLOURS[status]}"), Text(times))
-    console.print(Text(finding.sentence))
+    console.print(Text(line(finding.sentence)))
     if finding.because:
-        console.print(Text(f"judged {status.value} because {finding.because}"))
+        console.print(Text(f"judged {status.value} because {line(finding.because)}"))
     if finding.story:
-        console.print(Text(f"\n{finding.story}"))
+        console.print(Text(f"\n{line(finding.story, _STORY)}"))
     if finding.numbers:
         table = Table("figure", "value", box=None, pad_edge=False)
         for name, value in finding.numbers.items():
-            table.add_row(Text(name), Text(_show(value)))
+            table.add_row(Text(line(name)), Text(_show(value)))
         console.print()
         console.print(table)
     console.print()
@@ -62,7 +64,7 @@ def _print(console: Console, history: History, finding: Finding) -> None:
 def _evidence(history: History, rows: tuple[Evidence, ...]) -> Table:
     """A column for each fact that any row has; times in scenario seconds since the load began."""
     facts = list(dict.fromkeys(name for row in rows for name in row.facts))
-    table = Table("at, s", "row", "what was seen", *facts, box=None, pad_edge=False)
+    table = Table("at, s", "row", "what was seen", *(line(name) for name in facts), box=None, pad_edge=False)
     for row in rows:
         at = (
             ""
@@ -70,11 +72,11 @@ def _evidence(history: History, rows: tuple[Evidence, ...]) -> Table:
             else f"{scenario_s(row.t_ns - history.run.load_start_ns, history.run.time_scale):.1f}"
         )
         cells = [_show(row.facts[name]) if name in row.facts else "" for name in facts]
-        table.add_row(*(Text(text) for text in (at, row.ref, row.text, *cells)))
+        table.add_row(*(Text(line(text, _CELL)) for text in (at, row.ref, row.text, *cells)))
     return table
 
 
 def _show(value: Value) -> str:
     if value is None:
         return "not measured"
-    return f"{value:.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+    return f"{value:.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else line(str(value))

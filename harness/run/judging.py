@@ -14,6 +14,7 @@ from harness.checks.judge import judge
 from harness.checks.serialise import verdict_to_json
 from harness.errors import BadInput, Where
 from harness.history.reader import History
+from harness.printable import line
 from harness.report.write import write_report
 from harness.run.rundir import RunDir
 from harness.spec.experiment import Experiment, load_experiment
@@ -64,7 +65,7 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
     table.add_column("finding", overflow="fold")
     for finding in sorted(verdict.findings, key=lambda f: f.role is Role.VALIDITY):
         status = finding.judged or finding.status
-        sentence = finding.sentence + (f" [{finding.because}]" if finding.because else "")
+        sentence = line(finding.sentence) + (f" [{line(finding.because)}]" if finding.because else "")
         row = (Text(finding.check), Text(status.value, style=COLOURS[status]), Text(sentence))
         if console.width < NARROW:
             console.print(*row)
@@ -73,7 +74,7 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
     if table.rows:
         console.print(table)
     console.print(
-        Text(f"verdict: {verdict.status.value}", style=f"bold {COLOURS[verdict.status]}"), Text(verdict.sentence)
+        Text(f"verdict: {verdict.status.value}", style=f"bold {COLOURS[verdict.status]}"), Text(line(verdict.sentence))
     )
 
 

@@ -14,6 +14,7 @@ from harness.errors import ExitCode
 from harness.history.reader import History
 from harness.history.run_info import RunInfo
 from harness.history.seal import seal
+from harness.printable import line
 from harness.run.judging import judge_run, print_verdict, report_run, write_verdict
 from harness.run.preparing import Prepared
 from harness.run.progress import Progress
@@ -87,9 +88,9 @@ def _begin(prepared: Prepared, reports: Path, args: Sequence[str]) -> tuple[RunD
 def _tell_end(progress: Progress, verdict: Verdict, run_dir: RunDir, command: str) -> ExitCode:
     print_verdict(verdict)
     if progress.ended != "completed":
-        typer.echo(f"the run ended early ({progress.ended}): {progress.ended_detail}")
-        for line in progress.lines:
-            typer.echo(f"    {line}")
+        typer.echo(f"the run ended early ({progress.ended}): {line(progress.ended_detail)}")
+        for said in progress.lines:
+            typer.echo(f"    {line(said)}")
     typer.echo(f"report: {run_dir.report}\nrepeat: {command}")
     return ExitCode.HARNESS_ERROR if progress.ended == "error" else verdict.exit_code
 

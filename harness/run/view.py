@@ -12,6 +12,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from harness.printable import line
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -53,7 +55,7 @@ class PlainView:
         self._last = Snapshot()
 
     def say(self, text: str) -> None:
-        self._print(text)
+        self._print(line(text))
 
     def show(self, snapshot: Snapshot) -> None:
         news = [
@@ -91,7 +93,7 @@ class LiveView:
     def say(self, text: str) -> None:
         at = self._last.scenario_s
         stamp = "        " if at is None else f"{at:6.0f} s"
-        self._console.print(Text(f"{stamp}  {text}"))
+        self._console.print(Text(f"{stamp}  {line(text)}"))
 
     def show(self, snapshot: Snapshot) -> None:
         self._last = snapshot

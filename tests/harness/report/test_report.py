@@ -17,9 +17,10 @@ from harness.history.reader import History
 from harness.history.tables import Outcome
 from harness.report import content
 from harness.report.junit import junit_xml
+from harness.report.lanes import GPU_STATES, NODE_STATES, POD_STATES, count_over_time
 from harness.report.page import html_page
 from harness.report.summary import summary_md
-from harness.report.timeline import count_over_time, timeline
+from harness.report.timeline import timeline
 from harness.report.write import write_report
 from harness.spec.checks import CheckSpec, GangSpec, GracefulDrainSpec, PdbSpec, ScaleUpSpec, SloSpec
 from harness.verdict import Status, Verdict
@@ -53,7 +54,7 @@ class Page(HTMLParser):
         super().__init__()
         self.loads: list[str] = []
         self.tags: list[str] = []
-        self.figure = ""
+        self.data = ""
         self.texts: list[str] = []
         self._inside = ""
         self.feed(html)
@@ -61,15 +62,16 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         known = dict(attrs)
         self.tags.append(tag)
-        self.loads += [str(known[key]) for key in ("src", "href", "data", "action") if known.get(key)]
+        urls = [str(known[key]) for key in ("src", "href", "data", "action") if known.get(key)]
+        self.loads += [url for url in urls if not url.startswith("#")]
         self._inside = known.get("id") or tag if tag in ("script", "style") else ""
 
     def handle_endtag(self, tag: str) -> None:
         self._inside = "" if tag in ("script", "style") else self._inside
 
     def handle_data(self, data: str) -> None:
-        if self._inside == "figure":
-            self.figure += data
+        if self._inside == "data":
+            self.data += data
         elif not self._inside:
             self.texts.append(data)
 
@@ -95,7 +97,18 @@ def test_the_page_loads_nothing(good: tuple[History, Verdict]) -> None:
 def test_the_verdict_comes_first_and_every_finding_has_its_sentence(bad: tuple[History, Verdict]) -> None:
     history, verdict = bad
     text = Page(html_page(history, verdict, PLAN)).text
-    assert text.index("✖ fail") < text.index("Findings") < text.index("Timeline") < text.index("Lost or late")
+    parts = (
+        "✖ fail",
+        "Promised:",
+        "surely 95%",
+        "A coloured band",
+        "What happened Times are",
+        "Lost or late",
+        "Was the run valid?",
+        "How to repeat",
+    )
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
     for finding in verdict.findings:
         assert finding.sentence in text
         assert finding.check in text
@@ -141,20 +154,23 @@ def test_text_of_the_run_never_becomes_markup(good: tuple[History, Verdict]) -> 
     page = Page(html_page(replace(history, run=run, faults=faults), told, {}))
     assert page.loads == []
     assert page.tags.count("script") == 3
-    assert json.loads(page.figure)
+    assert json.loads(page.data)
 
 
 def test_the_figure_is_plotlys_own_format(bad: tuple[History, Verdict]) -> None:
     figure = timeline(bad[0], {"ttft_ms": 3000.0})
     go.Figure(figure)  # refuses unknown properties and values
     assert [trace["name"] for trace in figure["data"]] == [
-        "offered", "served", "TTFT", "failed", "desired", "ready", "nodes", "nodes ready", "waiting",
+        "offered", "served", "failed", "TTFT", "failed", "waiting", "desired", "ready", *POD_STATES, *GPU_STATES,
+        "asked for in vain", *NODE_STATES, "pods to spare",
     ]  # fmt: skip
     assert {trace["xaxis"] for trace in figure["data"]} == {"x"}
-    by_name = {trace["name"]: trace for trace in figure["data"]}
-    assert sum(by_name["offered"]["y"]) == len(bad[0].requests)
-    assert len(by_name["failed"]["x"]) == 3
-    assert (by_name["ready"]["y"][0], max(by_name["ready"]["y"]), by_name["desired"]["y"][-1]) == (4, 7, 7)
+    by_name = {(trace["yaxis"], trace["name"]): trace for trace in figure["data"]}
+    assert sum(by_name["y", "offered"]["y"]) == len(bad[0].requests)
+    assert len(by_name["y2", "failed"]["x"]) == 3
+    ready = by_name["y4", "ready"]["y"]
+    assert (ready[0], max(ready), by_name["y4", "desired"]["y"][-1]) == (4, 7, 7)
+    assert min(by_name["y8", "pods to spare"]["y"]) == 0
     band = next(shape for shape in figure["layout"]["shapes"] if shape["type"] == "rect")
     assert (band["x0"], band["x1"]) == (320.0, 395.0)
 
