@@ -1,0 +1,172 @@
+"""Tokens per CPU second of the load process, beside Locust's own client, httpx and aiohttp on the same load.
+
+``python benchmarks/load.py [--rate 40] [--tokens 400] [--pace 50] [--seconds 20] [--only ours]``
+
+All read the same streams (one event per token) from ``sse_source.py``, one after another, in the same run. CPU time is
+the client process' own, from its first send to its end. The last line measures ours at half the rate: how late sends
+were, and how late the first token was seen after the server had sent it (both on the monotonic clock of this machine).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from harness.clock import NS_PER_MS, NS_PER_S, monotonic_ns
+from harness.history.requests import read_records
+from harness.run.load import settings as load_settings
+
+HERE = Path(__file__).parent
+LOCUSTFILE = Path(load_settings.__file__).with_name("locustfile.py")
+PEERS = ("locust FastHttpUser", "aiohttp", "httpx")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    rate_per_s: float
+    seconds: float
+    tokens: int
+    pace_per_s: float
+
+    @property
+    def requests(self) -> int:
+        return round(self.rate_per_s * self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    name: str
+    tokens: int
+    cpu_s: float
+
+    @property
+    def per_cpu_s(self) -> float:
+        return self.tokens / self.cpu_s
+
+
+@contextmanager
+def source(shape: Shape, sent: Path | None = None) -> Iterator[int]:
+    ttl_s = shape.seconds + shape.tokens / shape.pace_per_s + 120
+    argv = [sys.executable, str(HERE / "sse_source.py"), "--pace", str(shape.pace_per_s), "--ttl-s", str(ttl_s)]
+    argv += ["--sent", str(sent)] if sent is not None else []
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield int(process.stdout.readline())
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def ours(shape: Shape, folder: Path) -> tuple[Measured, pd.DataFrame]:
+    """The load process as the supervisor starts it, with everything that it does for a run."""
+    count = shape.requests
+    table = {"t_ns": (np.arange(count) * NS_PER_S / shape.rate_per_s).astype(np.int64), "prompt_tokens": [100] * count}
+    table |= {"output_tokens": [shape.tokens] * count, "tenant": [""] * count, "session": [""] * count}
+    folder.mkdir()
+    pd.DataFrame(table).to_parquet(folder / "schedule.parquet", index=False)
+    with source(shape, folder / "sent") as port:
+        api = {"url": f"http://127.0.0.1:{port}", "model": "m"}
+        send = {"connect_timeout_s": 5, "first_token_timeout_s": 20, "stall_timeout_s": 10, "deadline_s": 120}
+        start_ns = monotonic_ns()
+        told = {"schedule": str(folder / "schedule.parquet"), "api": api, "records": str(folder / "records.jsonl")}
+        (folder / "load.json").write_text(json.dumps(told | {"start_ns": start_ns, "seed": 1, "send": send}))
+        argv = [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--headless", "--only-summary"]
+        env = os.environ | {load_settings.LOAD_ENV: str(folder / "load.json")}
+        process = subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while read_records(folder / "records.jsonl").ready_ns is None:
+            time.sleep(0.1)
+        before_s = _cpu_s(process.pid)
+        (folder / "go.part").write_text(str(monotonic_ns() - start_ns + NS_PER_S // 2))
+        (folder / "go.part").rename(folder / "go")
+        cpu_s = _wait(process) - before_s
+    ends = pd.DataFrame(list(read_records(folder / "records.jsonl").ends.values()))
+    assert len(ends) == count and (ends["outcome"] == "ok").all(), ends["outcome"].value_counts().to_dict()
+    sent_ns = dict(line.split() for line in (folder / "sent").read_text().splitlines())
+    ends["bias_ns"] = [
+        first_ns - (int(sent_ns[f"1-{request_id}"]) - start_ns)
+        for request_id, first_ns in zip(ends["request_id"], ends["first_token_ns"], strict=True)
+    ]
+    return Measured("ours", int(ends["chunks"].sum()), cpu_s), ends
+
+
+def peer(name: str, shape: Shape) -> Measured:
+    with source(shape) as port:
+        if name == "locust FastHttpUser":
+            argv = [sys.executable, "-m", "locust", "-f", str(HERE / "peers" / "fast_http_user.py"), "--headless"]
+            argv += ["--only-summary", "--host", f"http://127.0.0.1:{port}"]
+        else:
+            argv = [sys.executable, str(HERE / "peers" / "async_clients.py"), name, str(port)]
+            argv += [str(shape.rate_per_s), str(shape.seconds), str(shape.tokens)]
+        env = os.environ | {
+            "BENCH_RATE": str(shape.rate_per_s), "BENCH_SECONDS": str(shape.seconds), "BENCH_TOKENS": str(shape.tokens),
+        }  # fmt: skip
+        process = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        cpu_s = _wait(process)
+        assert process.stdout is not None
+        said = re.search(r'\{"tokens": (\d+)\}', process.stdout.read())
+    assert said is not None and int(said[1]) == shape.requests * shape.tokens, f"{name} did not read all: {said}"
+    return Measured(name, int(said[1]), cpu_s)
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _wait(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> float:
+    """CPU seconds of a child, all its life."""
+    _, _, used = os.wait4(process.pid, 0)
+    process.returncode = 0
+    assert isinstance(used, resource.struct_rusage)
+    return used.ru_utime + used.ru_stime
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rate", type=float, default=40, help="requests per second")
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--tokens", type=int, default=400, help="tokens of each answer")
+    parser.add_argument("--pace", type=float, default=50, help="tokens per second of each stream")
+    parser.add_argument("--only", choices=["ours", *PEERS])
+    args = parser.parse_args()
+    shape = Shape(args.rate, args.seconds, args.tokens, args.pace)
+    half = Shape(args.rate / 2, args.seconds, args.tokens, args.pace)
+    small = Shape(args.rate / 4, args.seconds, args.tokens, args.pace)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = []
+        if args.only in (None, "ours"):
+            measured, _ = ours(shape, Path(folder) / "full")
+            rows.append(measured)
+        # The peers cannot keep up with the whole rate on a shared core; what a token costs them does not depend on it.
+        rows += [peer(name, small) for name in PEERS if args.only in (None, name)]
+        print("client                 tokens     CPU s  tokens per CPU s")
+        for row in rows:
+            print(f"{row.name:20} {row.tokens:8} {row.cpu_s:9.2f} {row.per_cpu_s:17.0f}")
+        if args.only in (None, "ours"):
+            _, ends = ours(half, Path(folder) / "half")
+            _say("send lag", ends["sent_ns"] - ends["intended_ns"])
+            _say("TTFT bias", ends["bias_ns"])
+
+
+def _say(what: str, ns: pd.Series[int]) -> None:
+    values = ns / NS_PER_MS
+    print(f"half the rate: {what} ms p50 {values.median():.2f} p99 {values.quantile(0.99):.2f} max {values.max():.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""The two usual asyncio clients, open loop: ``async_clients.py aiohttp|httpx PORT RATE SECONDS TOKENS``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import AsyncIterator
+
+import aiohttp
+import httpx
+
+
+def _body(tokens: int) -> dict[str, object]:
+    return {"model": "m", "stream": True, "max_tokens": tokens, "messages": []}
+
+
+async def _lines_of_aiohttp(client: aiohttp.ClientSession, url: str, tokens: int) -> AsyncIterator[bytes]:
+    async with client.post(url, json=_body(tokens)) as answer:
+        async for line in answer.content:
+            yield line.strip()
+
+
+async def _lines_of_httpx(client: httpx.AsyncClient, url: str, tokens: int) -> AsyncIterator[bytes]:
+    async with client.stream("POST", url, json=_body(tokens)) as answer:
+        async for line in answer.aiter_lines():
+            yield line.encode()
+
+
+async def _count(lines: AsyncIterator[bytes]) -> int:
+    count = 0
+    async for line in lines:
+        if line.startswith(b"data: ") and line != b"data: [DONE]":
+            event = json.loads(line[6:])
+            count += bool(event["choices"] and event["choices"][0].get("delta", {}).get("content"))
+    return count
+
+
+async def main(which: str, port: int, rate: float, seconds: float, tokens: int) -> None:
+    url = f"http://127.0.0.1:{port}/v1/chat/completions"
+    start = time.monotonic()
+    async with (
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as ours,
+        httpx.AsyncClient(limits=httpx.Limits(max_connections=None), timeout=60) as theirs,
+    ):
+        tasks = []
+        for i in range(round(rate * seconds)):
+            await asyncio.sleep(max(0.0, start + i / rate - time.monotonic()))
+            lines = _lines_of_aiohttp(ours, url, tokens) if which == "aiohttp" else _lines_of_httpx(theirs, url, tokens)
+            tasks.append(asyncio.create_task(_count(lines)))
+        counts = await asyncio.gather(*tasks)
+    print(json.dumps({"tokens": sum(counts)}), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5])))
