@@ -23,9 +23,12 @@ from fakes.controllers.disruption import DisruptionController
 from fakes.controllers.endpointslice import EndpointSliceController
 from fakes.controllers.garbage import GarbageCollector
 from fakes.controllers.hpa import HpaController
+from fakes.controllers.leaderworkerset import LeaderWorkerSetController
+from fakes.controllers.leaderworkerset_objects import admitted
 from fakes.controllers.node_lifecycle import NodeLifecycleController
 from fakes.controllers.replicaset import ReplicaSetController
 from fakes.controllers.scheduler import Scheduler
+from fakes.controllers.statefulset import StatefulSetController
 from fakes.kube.local import LocalKube
 from fakes.kube.server import bookmark_period_s, make_app
 from fakes.kube.store import Store
@@ -77,6 +80,8 @@ class World:
             EndpointSliceController(manager("endpointslice"), wall).run(),
             DisruptionController(manager("disruption"), wall).run(),
             NodeLifecycleController(manager("node-lifecycle"), wall, timing).run(),
+            StatefulSetController(manager("statefulset"), wall, admitted).run(),
+            LeaderWorkerSetController(kube("leaderworkerset"), wall).run(),
             GarbageCollector(manager("garbage-collector"), wall, timing).run(),
             Scheduler(kube("kube-scheduler"), wall, timing, bugs).run(),
         ]

@@ -194,6 +194,12 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("Current", field("status", "replicas", default=0), "integer"),
         Column("Ready", field("status", "readyReplicas", default=0), "integer"), AGE, *_POD_TEMPLATE,
     ),
+    "StatefulSet": (NAME, Column("Ready", text(_deployment_ready)), AGE, *_POD_TEMPLATE),
+    "LeaderWorkerSet": (
+        NAME, Column("Ready", field("status", "readyReplicas", default=0)),
+        Column("Desired", field("spec", "replicas", default=1)),
+        Column("Up-to-date", field("status", "updatedReplicas", default=0)), AGE,
+    ),
     "HorizontalPodAutoscaler": (
         NAME, Column("Reference", text(_reference)), Column("Targets", text(_hpa_targets)),
         Column("MinPods", text(lambda o: str(at(o, "spec", "minReplicas", default="<unset>")))),

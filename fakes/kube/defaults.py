@@ -159,6 +159,20 @@ def _replica_set(obj: Json) -> None:
     pod_spec(template["spec"])
 
 
+def _stateful_set(obj: Json) -> None:
+    spec = obj["spec"]
+    spec.setdefault("podManagementPolicy", "OrderedReady")
+    strategy = spec.setdefault("updateStrategy", {})
+    if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
+        strategy.setdefault("rollingUpdate", {}).setdefault("partition", 0)
+    kept = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+    spec["persistentVolumeClaimRetentionPolicy"] = kept | (spec.get("persistentVolumeClaimRetentionPolicy") or {})
+    spec.setdefault("replicas", 1)
+    spec.setdefault("revisionHistoryLimit", 10)
+    if (template := spec.get("template")) is not None:
+        pod_spec(template["spec"])
+
+
 def _service(obj: Json) -> None:
     spec = obj["spec"]
     affinity = spec.setdefault("sessionAffinity", "None")
@@ -265,6 +279,7 @@ _DEFAULTS: dict[tuple[str, str], Callable[[Json], None]] = {
     ("v1", "Pod"): _pod,
     ("apps/v1", "Deployment"): _deployment,
     ("apps/v1", "ReplicaSet"): _replica_set,
+    ("apps/v1", "StatefulSet"): _stateful_set,
     ("v1", "Service"): _service,
     ("autoscaling/v2", "HorizontalPodAutoscaler"): _hpa,
     ("autoscaling/v1", "HorizontalPodAutoscaler"): _old_hpa,

@@ -83,7 +83,7 @@ CUSTOM_RESOURCE_DEFINITION = Resource(
 NEW_EVENT = Resource("events.k8s.io", "v1", "events", "Event", True)
 OLD_HPA = Resource("autoscaling", "v1", "horizontalpodautoscalers", "HorizontalPodAutoscaler", True)
 
-_ALL_CATEGORY = (port.POD, port.SERVICE, port.DEPLOYMENT, port.REPLICA_SET, port.HPA)
+_ALL_CATEGORY = (port.POD, port.SERVICE, port.DEPLOYMENT, port.REPLICA_SET, port.STATEFUL_SET, port.HPA)
 _REPLICAS = ScalePaths()
 _LABELS: Json = {"f:labels": {}}
 _POD_META: Json = {"f:deletionTimestamp": {}, "f:ownerReferences": {}}
@@ -117,6 +117,7 @@ _STORED = (
     _builtin("apps/v1.Deployment", port.DEPLOYMENT, "deploy", status=True, scale=_REPLICAS, generation=True,
              reset_by_status={"f:spec": {}, "f:metadata": _LABELS}),
     _builtin("apps/v1.ReplicaSet", port.REPLICA_SET, "rs", status=True, scale=_REPLICAS, generation=True),
+    _builtin("apps/v1.StatefulSet", port.STATEFUL_SET, "sts", status=True, scale=_REPLICAS, generation=True),
     _builtin("autoscaling/v2.HorizontalPodAutoscaler", port.HPA, "hpa", status=True, generation=True),
     _builtin("policy/v1.PodDisruptionBudget", port.PDB, "pdb", status=True, generation=True,
              unconditional_update=False),
@@ -128,6 +129,7 @@ _STORED = (
              generation=True, unconditional_update=False),
     _custom(port.NODE_POOL, "nodepool", categories=("karpenter",)),
     _custom(port.NODE_CLAIM, "nodeclaim", categories=("karpenter",)),
+    _custom(port.LEADER_WORKER_SET, "lws", scale=ScalePaths(selector=("status", "hpaPodSelector"))),
 )  # fmt: skip
 
 _VIEWS = (

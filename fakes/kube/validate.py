@@ -258,6 +258,7 @@ _CHECKS: dict[str, Check] = {
     "Pod": _pod,
     "Deployment": _workload,
     "ReplicaSet": _workload,
+    "StatefulSet": _workload,
     "Service": _service,
     "PodDisruptionBudget": _pdb,
     "HorizontalPodAutoscaler": _hpa,
@@ -301,6 +302,7 @@ def _provider_is_fixed(new: Json, old: Json) -> Iterator[Cause]:
 _CHANGES: dict[str, Callable[[Json, Json], Iterator[Cause]]] = {
     "Deployment": _selector_is_fixed,
     "ReplicaSet": _selector_is_fixed,
+    "StatefulSet": _selector_is_fixed,
     "Pod": _pod_is_fixed,
     "Node": _provider_is_fixed,
 }

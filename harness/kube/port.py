@@ -51,6 +51,7 @@ EVENT = Resource("", "v1", "events", "Event", True)
 LEASE = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment", True)
 REPLICA_SET = Resource("apps", "v1", "replicasets", "ReplicaSet", True)
+STATEFUL_SET = Resource("apps", "v1", "statefulsets", "StatefulSet", True)
 HPA = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", True)
 PDB = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", True)
 ENDPOINT_SLICE = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", True)
@@ -58,10 +59,11 @@ PRIORITY_CLASS = Resource("scheduling.k8s.io", "v1", "priorityclasses", "Priorit
 POD_GROUP = Resource("scheduling.k8s.io", "v1beta1", "podgroups", "PodGroup", True)
 NODE_POOL = Resource("karpenter.sh", "v1", "nodepools", "NodePool", False)
 NODE_CLAIM = Resource("karpenter.sh", "v1", "nodeclaims", "NodeClaim", False)
+LEADER_WORKER_SET = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet", True)
 
 RESOURCES: tuple[Resource, ...] = (
     NAMESPACE, NODE, POD, SERVICE, CONFIG_MAP, SECRET, SERVICE_ACCOUNT, EVENT, LEASE, DEPLOYMENT, REPLICA_SET, HPA, PDB,
-    ENDPOINT_SLICE, PRIORITY_CLASS, POD_GROUP, NODE_POOL, NODE_CLAIM,
+    ENDPOINT_SLICE, PRIORITY_CLASS, POD_GROUP, NODE_POOL, NODE_CLAIM, STATEFUL_SET, LEADER_WORKER_SET,
 )  # fmt: skip
 
 

@@ -36,7 +36,7 @@ PACKAGES = {
 ROOTS = (
     "core/v1.Namespace", "core/v1.Node", "core/v1.Pod", "core/v1.Service", "core/v1.ConfigMap", "core/v1.Secret",
     "core/v1.ServiceAccount", "core/v1.Event", "core/v1.Binding", "coordination/v1.Lease", "apps/v1.Deployment",
-    "apps/v1.ReplicaSet", "autoscaling/v1.Scale", "autoscaling/v1.HorizontalPodAutoscaler",
+    "apps/v1.ReplicaSet", "apps/v1.StatefulSet", "autoscaling/v1.Scale", "autoscaling/v1.HorizontalPodAutoscaler",
     "autoscaling/v2.HorizontalPodAutoscaler", "policy/v1.PodDisruptionBudget", "policy/v1.Eviction",
     "discovery/v1.EndpointSlice", "events/v1.Event", "scheduling/v1.PriorityClass", "scheduling/v1beta1.PodGroup",
     "authorization/v1.SelfSubjectAccessReview", "authorization/v1.SelfSubjectRulesReview",
