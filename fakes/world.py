@@ -26,6 +26,7 @@ from fakes.controllers.hpa import HpaController
 from fakes.controllers.leaderworkerset import LeaderWorkerSetController
 from fakes.controllers.leaderworkerset_objects import admitted
 from fakes.controllers.node_lifecycle import NodeLifecycleController
+from fakes.controllers.pod_group_protection import PodGroupProtection
 from fakes.controllers.replicaset import ReplicaSetController
 from fakes.controllers.scheduler import Scheduler
 from fakes.controllers.statefulset import StatefulSetController
@@ -76,13 +77,14 @@ class World:
         return [
             DeploymentController(manager("deployment"), wall, rng("deployment"), timing).run(),
             ReplicaSetController(manager("replicaset"), wall, rng("replicaset"), timing).run(),
-            HpaController(manager("hpa"), wall, timing, self.metrics, bugs).run(),
+            HpaController(manager("hpa"), wall, timing, self.metrics, bugs, (self.metrics,)).run(),
             EndpointSliceController(manager("endpointslice"), wall).run(),
             DisruptionController(manager("disruption"), wall).run(),
             NodeLifecycleController(manager("node-lifecycle"), wall, timing).run(),
             StatefulSetController(manager("statefulset"), wall, admitted).run(),
             LeaderWorkerSetController(kube("leaderworkerset"), wall).run(),
             GarbageCollector(manager("garbage-collector"), wall, timing).run(),
+            PodGroupProtection(manager("podgroup-protection")).run(),
             Scheduler(kube("kube-scheduler"), wall, timing, bugs).run(),
         ]
 

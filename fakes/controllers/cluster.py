@@ -9,13 +9,14 @@ from __future__ import annotations
 import heapq
 import json
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from fakes.controllers.informer import Key, key_of
 from fakes.controllers.objects import is_terminating, name_of, namespace_of, node_of
 from fakes.controllers.placement import NodeRoom, Rank, Refusal, holds_room, owner_uid, rank, refuse_asked
 from fakes.controllers.resources import Amounts, requested
+from fakes.controllers.topology import Neighbourhood, Placed, is_constrained, repels
 from harness.kube.port import Json
 
 REMEMBERED_MAX = 64
@@ -61,6 +62,7 @@ class Cluster:
         self.rooms: dict[str, NodeRoom] = {}
         self._held: dict[Key, tuple[str, Json]] = {}
         self._pods_on: dict[str, dict[Key, Json]] = {}
+        self._repelling: dict[Key, tuple[str, Json]] = {}
         self._rankings: OrderedDict[str, _Ranking] = OrderedDict()
         for node in nodes:
             self.node_changed(node)
@@ -94,15 +96,52 @@ class Cluster:
     def take_back(self, pod: Json, node: str) -> None:
         self._settle(pod, "")
 
+    def pods_on(self, node: str) -> Collection[Json]:
+        """Live: those that hold room on it."""
+        return self._pods_on.get(node, {}).values()
+
     def choose(self, pod: Json) -> str | dict[str, Refusal]:
         """The name of the best node, or every node's refusal."""
         asked = requested(pod)
+        if self._repelling or is_constrained(pod):
+            return self._choose_by_neighbours(pod, asked)
         ranking = self._ranking(pod)
         for name in ranking.changed:
             self._ask(name, pod, asked, ranking)
         ranking.changed.clear()
         best = ranking.best()
         return dict(ranking.refusals) if best is None else best
+
+    def refuse_without(self, pod: Json, node: str, gone: Collection[int]) -> Refusal | None:
+        """What the node would answer if the pods with these ids were not there."""
+        room = self.rooms[node].copy()
+        for held in self.pods_on(node):
+            if id(held) in gone:
+                room.hold(held, -1)
+        refusal = refuse_asked(pod, requested(pod), room)
+        if refusal is not None or not (self._repelling or is_constrained(pod)):
+            return refusal
+        return self._neighbourhood(pod, gone).refuse(room.node)
+
+    def _choose_by_neighbours(self, pod: Json, asked: Amounts) -> str | dict[str, Refusal]:
+        """Nothing can be remembered here: each placement may change what all nodes answer."""
+        around = self._neighbourhood(pod, ())
+        refusals: dict[str, Refusal] = {}
+        ranks: list[Rank] = []
+        for name, room in self.rooms.items():
+            refusal = refuse_asked(pod, asked, room) or around.refuse(room.node)
+            if refusal is not None:
+                refusals[name] = refusal
+                continue
+            fullness, siblings, _ = rank(pod, asked, room)
+            ranks.append((round(fullness + around.cost(room.node), 9), siblings, name))
+        return min(ranks)[2] if ranks else refusals
+
+    def _neighbourhood(self, pod: Json, gone: Collection[int]) -> Neighbourhood:
+        def placed(pods: Iterable[tuple[str, Json]]) -> list[Placed]:
+            return [(p, self.rooms[n].node) for n, p in pods if n in self.rooms and id(p) not in gone]
+
+        return Neighbourhood(pod, self.rooms, placed(self._held.values()), placed(self._repelling.values()))
 
     def _ask(self, name: str, pod: Json, asked: Amounts, ranking: _Ranking) -> None:
         room = self.rooms.get(name)
@@ -129,15 +168,20 @@ class Cluster:
         key = key_of(pod)
         before = self._held.get(key)
         if before is not None and before[0] == node and before[1]["spec"] is pod["spec"]:
+            self._held[key] = (node, pod)
+            self._pods_on[node][key] = pod
             return
         if before is not None:
             del self._held[key]
             there, held = before
             del self._pods_on[there][key]
+            self._repelling.pop(key, None)
             self._hold(there, held, -1)
         if node:
             self._held[key] = (node, pod)
             self._pods_on.setdefault(node, {})[key] = pod
+            if repels(pod):
+                self._repelling[key] = (node, pod)
             self._hold(node, pod, 1)
 
     def _hold(self, node: str, pod: Json, times: int) -> None:

@@ -14,6 +14,8 @@ from fakes.controllers.placement import Refusal, explain
 from harness.kube.port import Json
 
 CONDITION = "PodGroupInitiallyScheduled"
+NO_VICTIMS = "No preemption victims found for incoming preemptor"
+"""A gang preempts nobody here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +23,12 @@ class GangPlan:
     """``placed`` are pods with their nodes, in the order to bind; ``refused`` pods with the sentence for each."""
 
     placed: tuple[tuple[Json, str], ...] = ()
+    waited: int = 0
+    """How many of the placed ones had to wait for the others: those before the minimum was reached."""
     refused: tuple[tuple[Json, str], ...] = ()
     message: str = ""
     """Why the group as a whole waits; empty when it is placed."""
+    reason: str = "Unschedulable"
 
 
 @dataclass(slots=True)
@@ -43,15 +48,10 @@ def min_count(group: Json) -> int:
     return int(gang.get("minCount") or 1)
 
 
-def waiting_message(name: str, group: Json | None, members: int) -> str | None:
-    """Why the gang is not even tried: no PodGroup yet, or too few pods for it (bound ones included)."""
-    if group is None:
-        return f"waiting for pod's pod group {name!r} to appear in scheduling queue".replace(
-            "'" + name + "'", f'"{name}"'
-        )
-    if members < min_count(group):
-        return "waiting for minCount pods from a gang to appear in scheduling queue"
-    return None
+def is_complete(group: Json | None, members: int) -> bool:
+    """Whether the gang is tried at all: its PodGroup is there, and enough pods for it (bound ones included). Of one
+    that is not, nothing is said anywhere, as in the original."""
+    return group is not None and members >= min_count(group)
 
 
 def plan_gang(cluster: Cluster, group: Json, pending: Sequence[Json], bound: int) -> GangPlan:
@@ -74,13 +74,31 @@ def plan_gang(cluster: Cluster, group: Json, pending: Sequence[Json], bound: int
             for placed, node in trial.placed:
                 cluster.take_back(placed, node)
             return _not_placed(pending, trial, needed, scheduled, remaining)
-    return GangPlan(tuple(trial.placed), tuple((pod, explain(refusals)) for pod, refusals in trial.refused))
+    refused = tuple((pod, explain(refusals)) for pod, refusals in trial.refused)
+    return GangPlan(tuple(trial.placed), max(0, needed - bound - 1), refused)
 
 
 def _not_placed(pending: Sequence[Json], trial: _Trial, needed: int, scheduled: int, remaining: int) -> GangPlan:
-    message = f"minCount ({needed}) cannot be satisfied: {scheduled} scheduled, {remaining} remaining"
+    """Who fitted, who did not, and who was not tried any more each have a sentence of their own."""
+    short = f"minCount ({needed}) cannot be satisfied: {scheduled} scheduled, {remaining} remaining"
+    message = f"{short}, pod group preemption: {NO_VICTIMS}"
     own = {id(pod): explain(refusals) for pod, refusals in trial.refused}
-    return GangPlan((), tuple((pod, own.get(id(pod), message)) for pod in pending), message)
+    own |= {id(pod): f"pod group is unschedulable, {message}" for pod, _ in trial.placed}
+    return GangPlan(refused=tuple((pod, own.get(id(pod), short)) for pod in pending), message=message)
+
+
+def refused_group(group: Json, pending: Sequence[Json]) -> GangPlan | None:
+    """A group whose pods are of another priority than itself is an error, and is not tried."""
+    wanted = int((group.get("spec") or {}).get("priority") or 0)
+    other = next((p for p in pending if int(p["spec"].get("priority") or 0) != wanted), None)
+    if other is None:
+        return None
+    got = int(other["spec"].get("priority") or 0)
+    message = (
+        f"all pods in a single pod group should have the same priority as the pod group's priority, got {got} and "
+    )
+    message += str(wanted)
+    return GangPlan(refused=tuple((pod, message) for pod in pending), message=message, reason="SchedulerError")
 
 
 def group_status(group: Json, plan: GangPlan, stamp: str) -> Json | None:
@@ -89,7 +107,7 @@ def group_status(group: Json, plan: GangPlan, stamp: str) -> Json | None:
         return None
     condition: Json = {"type": CONDITION, "status": "True", "reason": "Scheduled", "message": plan.message}
     if plan.message:
-        condition |= {"status": "False", "reason": "Unschedulable"}
+        condition |= {"status": "False", "reason": plan.reason}
     condition["observedGeneration"] = int(group["metadata"].get("generation") or 1)
     old = group.get("status") or {}
     new = {**old, "conditions": with_condition(old.get("conditions"), condition, stamp)}

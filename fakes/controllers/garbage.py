@@ -23,8 +23,8 @@ from fakes.timing import Timing
 from harness.kube import port
 from harness.kube.port import NODE, POD, ApiError, EventType, Json, Kube, NotFound, PatchType, Resource
 
-# Events own nothing; config maps and secrets come by the hundred in real clusters and are owned in none of ours.
-WATCHED: tuple[Resource, ...] = tuple(r for r in port.RESOURCES if r not in (port.EVENT, port.CONFIG_MAP, port.SECRET))
+WATCHED: tuple[Resource, ...] = tuple(r for r in port.RESOURCES if r != port.EVENT)
+"""Events neither own nor are owned."""
 KINDS = {(r.api_version, r.kind): r for r in port.RESOURCES}
 
 FOREGROUND = "foregroundDeletion"
@@ -58,7 +58,7 @@ class GarbageCollector:
                     self._loop.queue.add(dependent)
                 for owner in owner_uids(new):
                     self._look_at_owner(owner)
-            elif owner_references(new) or is_terminating(new):
+            elif is_terminating(new) or (owner_references(new) and _owners_changed(new, old)):
                 self._loop.queue.add((resource, *key_of(new)))
 
         return changed
@@ -118,12 +118,26 @@ class GarbageCollector:
                 )
             await self._drop_finalizer(resource, owner, ORPHAN)
         elif FOREGROUND in finalizers:
-            blocking = [(r, o) for r, o in self._dependents(owner) if _blocks(o, owner)]
-            for dependent_of, dependent in blocking:
+            dependents = self._dependents(owner)
+            for dependent_of, dependent in dependents:
                 if not is_terminating(dependent):
-                    await self._delete_in_foreground(dependent_of, dependent)
-            if not blocking:
+                    await self._let_go(dependent_of, dependent, owner)
+            if not any(_blocks(dependent, owner) for _, dependent in dependents):
                 await self._drop_finalizer(resource, owner, FOREGROUND)
+
+    async def _let_go(self, resource: Resource, obj: Json, owner: Json) -> None:
+        """All dependents of an owner that is deleted in the foreground go with it, those that do not hold it up too;
+        one that has another owner left only loses this one."""
+        if any(self._stays(str(r["uid"])) for r in owner_references(obj)):
+            metadata = {"ownerReferences": without_owners(obj, [uid_of(owner)])}
+            await self._kube.patch(resource, name_of(obj), {"metadata": metadata}, namespace_of(obj) or None)
+        else:
+            await self._delete_in_foreground(resource, obj)
+
+    def _stays(self, uid: str) -> bool:
+        place = self._owners.place_of(uid)
+        found = None if place is None else self._caches[place[0]].objects.get((place[1], place[2]))
+        return found is not None and FOREGROUND not in (found["metadata"].get("finalizers") or [])
 
     async def _delete_in_foreground(self, resource: Resource, obj: Json) -> None:
         """What has dependents itself waits for them in turn."""
@@ -184,6 +198,10 @@ class GarbageCollector:
 
     def _stamp(self) -> str | None:
         return self._wall.stamp() if self._wall is not None else None
+
+
+def _owners_changed(new: Json, old: Json | None) -> bool:
+    return old is None or owner_references(new) != owner_references(old)
 
 
 def _blocks(dependent: Json, owner: Json) -> bool:

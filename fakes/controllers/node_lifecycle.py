@@ -67,12 +67,14 @@ class NodeLifecycleController:
         self._seen: dict[str, _Seen] = {}
         self._to_taint: dict[str, None] = {}  # nodes that wait for their NoExecute taint, in order
         self._line_filled = asyncio.Event()
+        self._well: dict[str, Json] = {}  # the last state of nodes about which there was nothing to do
         self._unreported: set[str] = set()  # fell silent, and not all of their pods are marked yet
         self._next_taint_s: dict[str, float] = defaultdict(float)  # by zone
         self._rates: dict[str, float] = {}
         self._all_down = False
         self._taints: Reconciler[str] = Reconciler(self._put_right)
-        self._eviction = TaintEviction(kube, wall, timing, self._nodes, self._pods)
+        self._on_node = self._pods.index(lambda pod: node_of(pod) or None)
+        self._eviction = TaintEviction(kube, wall, timing, self._nodes, self._pods, self._on_node)
         self._nodes.on_change(self._node_changed)
 
     async def run(self) -> None:
@@ -82,6 +84,7 @@ class NodeLifecycleController:
     def _node_changed(self, type: EventType, new: Json, old: Json | None) -> None:
         if type is EventType.DELETED:
             self._seen.pop(name_of(new), None)
+            self._well.pop(name_of(new), None)
             self._to_taint.pop(name_of(new), None)
             self._unreported.discard(name_of(new))
             return
@@ -114,12 +117,16 @@ class NodeLifecycleController:
 
     async def _judge(self, node: Json) -> None:
         name = name_of(node)
+        if self._is_well(name, node):
+            return
         before = ready_status(node)
         node = await self._note_silence(node)
         now = ready_status(node)
         if now == "True":
             self._to_taint.pop(name, None)
             self._unreported.discard(name)
+            if not has_no_execute(node):
+                self._well[name] = node
             taints = with_no_execute(node, None, self._wall.stamp())
             if taints is not None:
                 await self._write_taints(node, taints)
@@ -137,6 +144,18 @@ class NodeLifecycleController:
         elif condition_of(node, "Ready") is not None and not self._all_down:
             self._to_taint.setdefault(name)
             self._line_filled.set()
+
+    def _is_well(self, name: str, node: Json) -> bool:
+        """Ready when last looked at, unchanged since, and heard of: there is nothing to do about most nodes."""
+        if self._well.get(name) is not node:
+            self._well.pop(name, None)
+            return False
+        now_s = asyncio.get_running_loop().time()
+        seen = self._signs_of_life(node, now_s)
+        if now_s - seen.at_s < self._timing.clock_s(self._timing.durations.node_monitor_grace_s) - 1e-9:
+            return True
+        del self._well[name]
+        return False
 
     async def _note_silence(self, node: Json) -> Json:
         """The node, with Unknown conditions once it was silent for too long."""
@@ -166,8 +185,8 @@ class NodeLifecycleController:
         """Its pods are no endpoints any more; their containers may well run on, and stay marked ready."""
         name = name_of(node)
         await self._events.normal(NODE, node, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
-        for pod in self._pods.values():
-            if node_of(pod) != name or is_terminal(pod):
+        for pod in list(self._on_node.get(name)):
+            if is_terminal(pod):
                 continue
             ready = condition_of(pod, "Ready")
             if ready is None or ready["status"] != "True":

@@ -19,6 +19,8 @@ class Ownership:
         self._owned: dict[str, dict[Reference, None]] = defaultdict(dict)
 
     def note(self, resource: Resource, type: EventType, new: Json, old: Json | None) -> None:
+        if type is EventType.MODIFIED and old is not None and owner_references(old) == owner_references(new):
+            return
         place: Reference = (resource, *key_of(new))
         if old is not None:
             for owner in owner_uids(old):

@@ -1,4 +1,7 @@
-"""Where a pod fits: the scheduler's filters, its scores, and how it words a refusal. Pure but for ``NodeRoom.hold``."""
+"""Where a pod fits: the scheduler's filters, its scores, and how it words a refusal. Pure but for ``NodeRoom.hold``.
+
+What a pod asks of other pods (spread, affinity) is in ``topology``.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fakes.controllers.objects import controller_of, is_terminal, is_terminating, name_of, uid_of
+from fakes.controllers.objects import controller_of, is_terminal, name_of, uid_of
 from fakes.controllers.resources import CPU, MEMORY, PODS, Amounts, amounts, requested
 from harness.kube.port import Json
 
@@ -16,6 +19,14 @@ NO_MATCH = "node(s) didn't match Pod's node affinity/selector"
 UNTOLERATED = "node(s) had untolerated taint(s)"
 CORDONED = "node(s) were unschedulable"
 TOO_MANY_PODS = "Too many pods"
+HOPELESS = "Preemption is not helpful for scheduling"
+NOBODY = "No preemption victims found for incoming pod"
+
+PREFERENCE = 2.0
+"""Weight of the preferred node affinity against that of free resources, as in Kubernetes' default profile."""
+
+IMAGE_LEAST, IMAGE_MOST = 23 * 2**20, 1000 * 2**20
+"""Bytes of an image below which its presence counts for nothing, and from which on it counts in full."""
 
 # A pod that asks for nothing still weighs something when nodes are compared (Kubernetes' own figures).
 UNASKED = {CPU: 100, MEMORY: 200 * 1024 * 1024}
@@ -42,14 +53,25 @@ class NodeRoom:
     used: Counter[str] = field(default_factory=Counter)
     weight: Counter[str] = field(default_factory=Counter)  # used, with UNASKED filled in
     owners: Counter[str] = field(default_factory=Counter)
+    images: dict[str, int] = field(default_factory=dict)  # name → bytes
 
     @classmethod
     def of(cls, node: Json) -> NodeRoom:
-        return cls(node, amounts((node.get("status") or {}).get("allocatable")))
+        status = node.get("status") or {}
+        images = {
+            str(n): int(i.get("sizeBytes") or 0) for i in status.get("images") or [] for n in i.get("names") or ()
+        }
+        return cls(node, amounts(status.get("allocatable")), images=images)
 
     @property
     def name(self) -> str:
         return name_of(self.node)
+
+    def copy(self) -> NodeRoom:
+        """For trials that are thrown away."""
+        return NodeRoom(
+            self.node, self.total, Counter(self.used), Counter(self.weight), Counter(self.owners), self.images
+        )
 
     def hold(self, pod: Json, times: int = 1) -> None:
         """``times=-1`` gives it back."""
@@ -61,21 +83,9 @@ class NodeRoom:
         self.owners[owner_uid(pod)] += times
 
 
-def unknown_constraint(pod: Json) -> str | None:
-    """A hard constraint that these filters do not know. Ignoring it would place the pod where it must not be."""
-    affinity = pod["spec"].get("affinity") or {}
-    for kind in ("podAffinity", "podAntiAffinity"):
-        if (affinity.get(kind) or {}).get("requiredDuringSchedulingIgnoredDuringExecution"):
-            return f"affinity.{kind}.requiredDuringSchedulingIgnoredDuringExecution"
-    for spread in pod["spec"].get("topologySpreadConstraints") or []:
-        if spread.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":
-            return "topologySpreadConstraints with whenUnsatisfiable: DoNotSchedule"
-    return None
-
-
 def holds_room(pod: Json) -> bool:
-    """A pod that is terminating holds its devices until its object is gone, even when its containers have ended."""
-    return is_terminating(pod) or not is_terminal(pod)
+    """Until its containers have ended for good; how long its object stays after that plays no part."""
+    return not is_terminal(pod)
 
 
 def refuse(pod: Json, room: NodeRoom) -> Refusal | None:
@@ -85,8 +95,6 @@ def refuse(pod: Json, room: NodeRoom) -> Refusal | None:
 
 def refuse_asked(pod: Json, asked: Amounts, room: NodeRoom) -> Refusal | None:
     """As ``refuse``, for a caller that knows what the pod asks for."""
-    if unknown := unknown_constraint(pod):
-        return Refusal((f"node(s) skipped: the embedded scheduler does not know {unknown}",), True)
     node, spec = room.node, pod["spec"]
     tolerations = spec.get("tolerations") or []
     if node.get("spec", {}).get("unschedulable") and not tolerated(
@@ -180,26 +188,41 @@ def rank(pod: Json, asked: Amounts, room: NodeRoom) -> Rank:
         for taint in room.node.get("spec", {}).get("taints") or []
         if taint.get("effect") == "PreferNoSchedule" and not tolerated(taint, pod["spec"].get("tolerations") or [])
     )
-    return round(fullness + unwanted, 9), room.owners[owner_uid(pod)], room.name
+    wished = PREFERENCE * preferred_share(pod["spec"], room.node)
+    return round(fullness + unwanted - wished - _images_there(pod, room), 9), room.owners[owner_uid(pod)], room.name
+
+
+def _images_there(pod: Json, room: NodeRoom) -> float:
+    """0 to 1: how much of the pod's images the node has already."""
+    if not room.images:
+        return 0.0
+    containers = pod["spec"].get("containers") or []
+    there = sum(room.images.get(str(c.get("image", "")), 0) for c in containers)
+    most = IMAGE_MOST * len(containers)
+    return min(1.0, max(0.0, (there - IMAGE_LEAST) / (most - IMAGE_LEAST)))
+
+
+def preferred_share(spec: Json, node: Json) -> float:
+    """How much of the preferred node affinity a node fulfils, by weight: 0 to 1."""
+    terms = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
+        "preferredDuringSchedulingIgnoredDuringExecution"
+    ) or []
+    total = sum(int(t["weight"]) for t in terms)
+    return sum(int(t["weight"]) for t in terms if _matches_term(t["preference"], node)) / total if total else 0.0
 
 
 def owner_uid(pod: Json) -> str:
     return str((controller_of(pod) or {}).get("uid") or uid_of(pod))
 
 
-def explain(refusals: Mapping[str, Refusal]) -> str:
-    """Kubernetes' sentence for a pod that fits nowhere."""
+def explain(refusals: Mapping[str, Refusal], preemption: str = "") -> str:
+    """Kubernetes' sentence for a pod that fits nowhere; ``preemption`` says what came of trying to make room."""
     if not refusals:
         return "no nodes available to schedule pods"
-    total = len(refusals)
-    reasons = _histogram([reason for refusal in refusals.values() for reason in refusal.reasons])
-    hopeless = [
-        "Preemption is not helpful for scheduling" if r.final else "No preemption victims found for incoming pod"
-        for r in refusals.values()
-    ]
-    head = f"0/{total} nodes are available:"
-    return f"{head} {reasons}. preemption: {head} {_histogram(hopeless)}."
+    reasons = histogram([reason for refusal in refusals.values() for reason in refusal.reasons])
+    said = f"0/{len(refusals)} nodes are available: {reasons}."
+    return f"{said} preemption: {preemption}" if preemption else said
 
 
-def _histogram(reasons: Sequence[str]) -> str:
+def histogram(reasons: Sequence[str]) -> str:
     return ", ".join(sorted(f"{count} {reason}" for reason, count in Counter(reasons).items()))

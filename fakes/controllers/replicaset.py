@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from random import Random
@@ -19,6 +20,7 @@ from fakes.controllers.objects import (
     controller_uid,
     generation_of,
     is_active,
+    is_controlled_by,
     is_ready,
     is_terminal,
     is_terminating,
@@ -29,6 +31,7 @@ from fakes.controllers.objects import (
     uid_of,
     with_condition,
 )
+from fakes.controllers.ownership import without_owners
 from fakes.controllers.replicas import available_in_s, pod_from_template, pods_to_delete
 from fakes.controllers.tally import Tally
 from fakes.kube.selectors import match_label_selector
@@ -78,6 +81,7 @@ class ReplicaSetController:
         self._owned = self._pods.index(controller_uid)
         self._orphans = self._pods.index(lambda pod: namespace_of(pod) if controller_of(pod) is None else None)
         self._tallies: defaultdict[str, Tally[_Face]] = defaultdict(Tally)  # by uid of the ReplicaSet
+        self._strays: dict[Key, None] = {}  # pods whose labels were changed while they were owned
         self._sets.on_change(self._set_changed)
         self._pods.on_change(self._pod_changed)
 
@@ -101,6 +105,8 @@ class ReplicaSetController:
 
     def _pod_changed(self, type: EventType, new: Json, old: Json | None) -> None:
         self._count(type, new, old)
+        if old is not None and controller_uid(new) is not None and _labels(old) != _labels(new):
+            self._strays[key_of(new)] = None
         for pod in (new, old):
             owner = controller_of(pod) if pod is not None else None
             if owner is not None and owner["kind"] == REPLICA_SET.kind:
@@ -123,6 +129,7 @@ class ReplicaSetController:
         owner = self._sets.objects.get(key)
         if owner is None:
             return
+        await self._release()
         await self._adopt(owner)
         # As they are now: a pod that is made below counts only once the cache shows it.
         counts = Counter(tally.counts) if (tally := self._tallies.get(uid_of(owner))) else Counter()
@@ -147,6 +154,22 @@ class ReplicaSetController:
             return True
         self._loop.queue.add_after(key_of(owner), left_s)
         return False
+
+    async def _release(self) -> None:
+        """Lets go of pods that do not match the selector of their ReplicaSet any more."""
+        while self._strays:
+            key = next(iter(self._strays))
+            pod = self._pods.objects.get(key)
+            ref = None if pod is None else controller_of(pod)
+            owner = None if ref is None else self._sets.objects.get((key[0], str(ref["name"])))
+            if pod is not None and owner is not None and is_controlled_by(pod, owner) and not _selects(owner, pod):
+                metadata = {
+                    "ownerReferences": without_owners(pod, [uid_of(owner)]) or None,
+                    "resourceVersion": pod["metadata"]["resourceVersion"],
+                }
+                with contextlib.suppress(NotFound):
+                    await self._kube.patch(POD, name_of(pod), {"metadata": metadata}, namespace_of(pod))
+            self._strays.pop(key, None)
 
     async def _adopt(self, owner: Json) -> None:
         """Takes over pods that match the selector and belong to nobody."""

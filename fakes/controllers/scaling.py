@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from fakes.controllers.objects import is_ready, is_terminating, name_of, phase_of
+from fakes.controllers.quantity import parse_quantity
 from harness.kube.port import Json
 
 TOLERANCE = 0.1
@@ -174,7 +175,7 @@ def behavior_of(spec: Json, time_scale: float = 1.0) -> Behavior:
     return Behavior(
         _rules(up, 0.0, up_default, time_scale),
         _rules(down, DOWN_WINDOW_S, down_default, time_scale),
-        Tolerances(float(up.get("tolerance", TOLERANCE)), float(down.get("tolerance", TOLERANCE))),
+        Tolerances(*(float(parse_quantity(rules.get("tolerance", TOLERANCE))) for rules in (up, down))),
     )
 
 

@@ -1,12 +1,13 @@
 """Binds pods to nodes: highest priority first, then the oldest; members of a gang together or not at all.
 
-There is no preemption: a pod that fits nowhere waits until something that could help it changes.
+A pod that fits nowhere may take the room of pods of lower priority: they are evicted, it is nominated for their node,
+and waits until they are gone. Otherwise it waits until something that could help it changes.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fakes.clock import WallClock
@@ -14,7 +15,7 @@ from fakes.config import PlantedBug
 from fakes.controllers.cluster import Cluster
 from fakes.controllers.controller import retry_delay_s, run_controller
 from fakes.controllers.events import EventRecorder
-from fakes.controllers.gang import GangPlan, group_name, group_status, plan_gang, waiting_message
+from fakes.controllers.gang import GangPlan, group_name, group_status, is_complete, plan_gang, refused_group
 from fakes.controllers.informer import Informer, Key, key_of
 from fakes.controllers.objects import (
     is_active,
@@ -27,10 +28,13 @@ from fakes.controllers.objects import (
     uid_of,
     with_condition,
 )
-from fakes.controllers.placement import explain
+from fakes.controllers.placement import Refusal, explain, holds_room
+from fakes.controllers.preemption import plan_preemption
+from fakes.controllers.taint_eviction import disruption_patch
 from fakes.timing import Timing
 from harness.kube.port import (
     NODE,
+    PDB,
     POD,
     POD_GROUP,
     ApiError,
@@ -54,6 +58,14 @@ class _Entity:
     rank: tuple[int, str, str] = field(default=(0, "", ""))
 
 
+@dataclass(frozen=True, slots=True)
+class _Nomination:
+    """Where a pod will go once its victims are gone."""
+
+    node: str
+    victims: frozenset[Key]
+
+
 class Scheduler:
     def __init__(self, kube: Kube, wall: WallClock, timing: Timing, bugs: Collection[PlantedBug] = ()) -> None:
         self._kube = kube
@@ -63,11 +75,14 @@ class Scheduler:
         self._pods = Informer(kube, POD)
         self._nodes = Informer(kube, NODE)
         self._groups = Informer(kube, POD_GROUP)
+        self._budgets = Informer(kube, PDB)
         self._unbound = self._pods.index(lambda pod: None if node_of(pod) else True)
         self._members = self._pods.index(_gang_of)
         self._cluster = Cluster()
         self._assumed: dict[str, str] = {}  # pod uid → node, until the cache shows the binding
         self._told: dict[str, str] = {}  # pod uid → the refusal that was written last
+        self._nominated: dict[str, _Nomination] = {}  # by pod uid
+        self._reserved: list[tuple[Json, str]] = []  # room kept within one cycle, for those who wait for victims
         self._wake = asyncio.Event()
         self._failures = 0
         self._pods.on_change(self._pod_changed)
@@ -75,7 +90,7 @@ class Scheduler:
         self._groups.on_change(self._group_changed)
 
     async def run(self) -> None:
-        await run_controller((self._nodes, self._groups, self._pods), self._work)
+        await run_controller((self._nodes, self._groups, self._budgets, self._pods), self._work)
 
     # What wakes it. Heartbeats and status writes of running pods must not: they come by the hundred.
 
@@ -84,6 +99,7 @@ class Scheduler:
         if node_of(new) or type is EventType.DELETED:
             self._assumed.pop(uid, None)
             self._told.pop(uid, None)
+            self._nominated.pop(uid, None)
         if type is EventType.MODIFIED and old is not None and _placement_state(new) == _placement_state(old):
             return
         if type is EventType.DELETED:
@@ -126,6 +142,9 @@ class Scheduler:
                 failed |= await self._schedule_pod(entity.pods[0])
             else:
                 failed |= await self._schedule_gang(entity.group, entity.pods)
+        for pod, node in self._reserved:
+            self._cluster.take_back(pod, node)
+        self._reserved.clear()
         return failed
 
     def _pending(self) -> Iterable[_Entity]:
@@ -151,28 +170,82 @@ class Scheduler:
         )
 
     async def _schedule_pod(self, pod: Json) -> bool:
+        waits = self._nominated.get(uid_of(pod))
+        if waits is not None and any(self._holds_room(key) for key in waits.victims):
+            # Its victims are still there. Who comes after it in this cycle must not take what they leave.
+            self._cluster.place(pod, waits.node)
+            self._reserved.append((pod, waits.node))
+            return False
         choice = self._cluster.choose(pod)
         if not isinstance(choice, str):
-            return await self._refuse(pod, explain(choice))
+            return await self._make_room(pod, choice)
         self._cluster.place(pod, choice)
         return not await self._bind(pod, choice)
+
+    def _holds_room(self, key: Key) -> bool:
+        pod = self._pods.objects.get(key)
+        return pod is not None and holds_room(pod)
+
+    async def _make_room(self, pod: Json, refusals: Mapping[str, Refusal]) -> bool:
+        """True when something could not be written."""
+        plan = plan_preemption(self._cluster, pod, refusals, list(self._budgets.objects.values()))
+        if isinstance(plan, str):
+            self._nominated.pop(uid_of(pod), None)
+            return await self._refuse(pod, explain(refusals, plan))
+        failed = False
+        for victim in plan.victims:
+            failed |= await self._preempt(pod, victim, plan.node)
+        if failed:
+            return True
+        self._nominated[uid_of(pod)] = _Nomination(plan.node, frozenset(map(key_of, plan.victims)))
+        self._cluster.place(pod, plan.node)
+        self._reserved.append((pod, plan.node))
+        return await self._refuse(pod, explain(refusals, plan.sentence), plan.node)
+
+    async def _preempt(self, pod: Json, victim: Json, node: str) -> bool:
+        """True when the victim could not be asked to go."""
+        if is_terminating(victim):
+            return False
+        why = f"{NAME}: preempting to accommodate a higher priority pod"
+        current = self._pods.objects.get(key_of(victim), victim)
+        patch = disruption_patch(current, "PreemptionByScheduler", why, self._wall.stamp())
+        try:
+            await self._kube.patch(
+                POD, name_of(victim), patch, namespace_of(victim), type=PatchType.STRATEGIC, subresource="status"
+            )
+            await self._kube.delete(POD, name_of(victim), namespace_of(victim), uid=uid_of(victim))
+        except NotFound:
+            return False
+        except (ApiError, ConnectionError):
+            return True
+        message = f"Preempted by pod {uid_of(pod)} on node {node}"
+        await self._events.normal(POD, victim, "Preempted", message)
+        return False
 
     async def _schedule_gang(self, key: Key, pending: Sequence[Json]) -> bool:
         group = self._groups.objects.get(key)
         bound = self._bound_members(key)
-        waits = waiting_message(key[1], group, bound + len(pending))
-        if waits is not None or group is None:
-            plan = GangPlan((), tuple((pod, waits or "") for pod in pending), waits or "")
-        else:
-            plan = plan_gang(self._cluster, group, pending, bound)
+        if group is None or not is_complete(group, bound + len(pending)):
+            return False
+        plan = refused_group(group, pending) or plan_gang(self._cluster, group, pending, bound)
         for pod, node in plan.placed:
             self._assumed[uid_of(pod)] = node
         failed = False
+        for pod, node in plan.placed[: plan.waited]:
+            await self._announce(pod, node)
         for pod, node in plan.placed:
             failed |= not await self._bind(pod, node)
         for pod, message in plan.refused:
-            failed |= await self._refuse(pod, message)
+            failed |= await self._refuse(pod, message, reason=plan.reason)
         return failed | await self._write_group(key, plan)
+
+    async def _announce(self, pod: Json, node: str) -> None:
+        """While the members of a gang wait for each other, each says where it will be."""
+        patch = {"status": {"nominatedNodeName": node}}
+        try:
+            await self._kube.patch(POD, name_of(pod), patch, namespace_of(pod), subresource="status")
+        except (ApiError, ConnectionError):
+            return  # nobody depends on it; the binding tells
 
     def _bound_members(self, key: Key) -> int:
         """Members that have a node and stay there; one on its way out counts no more."""
@@ -201,18 +274,23 @@ class Scheduler:
         else:
             self._cluster.pod_changed(current)
 
-    async def _refuse(self, pod: Json, message: str) -> bool:
+    async def _refuse(
+        self, pod: Json, message: str, nominated: str | None = None, reason: str = "Unschedulable"
+    ) -> bool:
         """True when the condition could not be written."""
         if self._told.get(uid_of(pod)) == message:
             return False
         condition = {
-            "type": "PodScheduled", "status": "False", "lastProbeTime": None, "reason": "Unschedulable",
+            "type": "PodScheduled", "status": "False", "lastProbeTime": None, "reason": reason,
             "message": message, "observedGeneration": int(pod["metadata"].get("generation") or 1),
         }  # fmt: skip
         current = self._pods.objects.get(key_of(pod), pod)
         conditions = (current.get("status") or {}).get("conditions")
         made = with_condition(conditions, condition, self._wall.stamp())
-        patch = {"status": {"conditions": [c for c in made if c["type"] == "PodScheduled"]}}
+        status: Json = {"conditions": [c for c in made if c["type"] == "PodScheduled"]}
+        if nominated is not None:
+            status["nominatedNodeName"] = nominated
+        patch = {"status": status}
         try:
             await self._kube.patch(
                 POD, name_of(pod), patch, namespace_of(pod), type=PatchType.STRATEGIC, subresource="status"
@@ -266,5 +344,6 @@ def _node_state(node: Json) -> tuple[object, ...]:
         spec.get("unschedulable"),
         node["metadata"].get("labels"),
         (node.get("status") or {}).get("allocatable"),
+        (node.get("status") or {}).get("images"),
         is_terminating(node),
     )

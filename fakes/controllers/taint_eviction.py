@@ -7,7 +7,7 @@ import asyncio
 from fakes.clock import WallClock
 from fakes.controllers.controller import Reconciler
 from fakes.controllers.events import EventRecorder
-from fakes.controllers.informer import Informer, Key, key_of
+from fakes.controllers.informer import Index, Informer, Key, key_of
 from fakes.controllers.node_health import no_execute_taints, stays_s
 from fakes.controllers.objects import (
     condition_of,
@@ -26,7 +26,11 @@ from harness.kube.port import POD, EventType, Json, Kube, NotFound, PatchType
 class TaintEviction:
     """Shares the informers of the node lifecycle controller; ``run`` only works off what is due."""
 
-    def __init__(self, kube: Kube, wall: WallClock, timing: Timing, nodes: Informer, pods: Informer) -> None:
+    def __init__(
+        self, kube: Kube, wall: WallClock, timing: Timing, nodes: Informer, pods: Informer, on_node: Index
+    ) -> None:
+        """``on_node``: the pods by the name of their node."""
+        self._on_node = on_node
         self._kube = kube
         self._wall = wall
         self._timing = timing
@@ -45,9 +49,8 @@ class TaintEviction:
         before = no_execute_taints(old) if old is not None else []
         if type is EventType.DELETED or before == no_execute_taints(new):
             return
-        for pod in self._pods.values():
-            if node_of(pod) == name_of(new):
-                self._loop.queue.add(key_of(pod))
+        for pod in self._on_node.get(name_of(new)):
+            self._loop.queue.add(key_of(pod))
 
     def _pod_changed(self, type: EventType, new: Json, old: Json | None) -> None:
         if type is EventType.DELETED:

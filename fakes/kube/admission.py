@@ -12,6 +12,9 @@ from harness.kube.port import Json, Resource
 _TOKEN_MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
+GROUP_PROTECTION = "scheduling.k8s.io/podgroup-protection"
+
+
 def check_namespace(store: Store, resource: Resource, namespace: str, name: str) -> None:
     if not resource.namespaced:
         return
@@ -39,6 +42,7 @@ def admit(store: Store, kind: Kind, obj: Json) -> None:
         _not_ready(obj)
     elif kind.resource == port.POD_GROUP:
         _group_priority(store, obj)
+        _protect(obj)
 
 
 def _service_account(store: Store, obj: Json) -> None:
@@ -127,6 +131,13 @@ def _group_priority(store: Store, obj: Json) -> None:
     if chosen and not spec.get("priorityClassName"):
         spec["priorityClassName"] = chosen["metadata"]["name"]
     spec["priority"] = chosen.get("value", 0) if chosen else 0
+
+
+def _protect(obj: Json) -> None:
+    """A PodGroup stays while pods of it are at work."""
+    finalizers = obj["metadata"].get("finalizers") or []
+    if GROUP_PROTECTION not in finalizers:
+        obj["metadata"] = obj["metadata"] | {"finalizers": [*finalizers, GROUP_PROTECTION]}
 
 
 def _not_ready(obj: Json) -> None:

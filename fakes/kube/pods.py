@@ -33,7 +33,8 @@ def bind(api: Api, namespace: str, name: str, body: Any, write: Write) -> None:
         raise conflict(port.POD, name, f"pod {name} is being deleted, cannot be assigned to a host", "binding")
     if bound := old.object["spec"].get("nodeName"):
         raise conflict(port.POD, name, f'pod {name} is already assigned to node "{bound}"', "binding")
-    status = old.object["status"]
+    # Where it was nominated for has no meaning any more.
+    status = {k: v for k, v in old.object["status"].items() if k != "nominatedNodeName"}
     condition = {
         "type": "PodScheduled",
         "observedGeneration": old.object["metadata"].get("generation", 1),

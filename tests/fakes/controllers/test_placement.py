@@ -11,6 +11,7 @@ from fakes.controllers.cluster import Cluster
 from fakes.controllers.gang import GangPlan, group_status, plan_gang
 from fakes.controllers.objects import name_of
 from fakes.controllers.placement import explain
+from fakes.controllers.preemption import plan_preemption
 from fakes.controllers.quantity import format_milli, milli, parse_quantity, scaled_value
 from fakes.controllers.resources import requested
 
@@ -69,8 +70,11 @@ def test_refusals_are_worded_as_the_real_scheduler_does():
     holders = [pod(f"p{i}", node="n2") for i in range(4)]
     refusals = Cluster([tainted, full], holders).choose(pod("new"))
     assert not isinstance(refusals, str)
-    assert explain(refusals) == (
-        "0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint(s). preemption: "
+    assert explain(refusals, "never mind.") == (
+        "0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint(s). preemption: never "
+        "mind."
+    )
+    assert plan_preemption(Cluster([tainted, full], holders), pod("new"), refusals, ()) == (
         "0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for "
         "scheduling."
     )
@@ -79,23 +83,9 @@ def test_refusals_are_worded_as_the_real_scheduler_does():
     refusals = Cluster([no_gpus, spot("n2")], []).choose(pod(spec={"nodeSelector": {"kubernetes.io/hostname": "n1"}}))
     assert not isinstance(refusals, str)
     assert explain(refusals) == (
-        "0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) didn't match Pod's node affinity/selector. "
-        "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+        "0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) didn't match Pod's node affinity/selector."
     )
     assert explain({}) == "no nodes available to schedule pods"
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "k"}]}}},
-        {"topologySpreadConstraints": [{"topologyKey": "k", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]},
-    ],
-)
-def test_a_constraint_that_is_not_known_is_never_ignored(spec):
-    refusals = Cluster([node("n1")], []).choose(pod(spec=spec))
-    assert not isinstance(refusals, str)
-    assert "the embedded scheduler does not know" in explain(refusals)
 
 
 def test_a_cordoned_node_takes_nothing():
@@ -110,7 +100,7 @@ def test_a_cordoned_node_takes_nothing():
     ("holder", "free"),
     [
         pytest.param(pod("h", node="n1", deleted=True), False, id="terminating-holds"),
-        pytest.param(pod("h", node="n1", deleted=True, phase="Succeeded"), False, id="until-its-object-is-gone"),
+        pytest.param(pod("h", node="n1", deleted=True, phase="Succeeded"), True, id="until-its-containers-have-ended"),
         pytest.param(pod("h", node="n1", phase="Failed"), True, id="failed-does-not-hold"),
         pytest.param(pod("h", node="other"), True, id="elsewhere"),
     ],
@@ -160,6 +150,11 @@ def test_quantities_that_are_none():
     assert scaled_value(3, 7, round_up=True) == 3
 
 
+def short(scheduled: int, remaining: int) -> str:
+    said = f"minCount (4) cannot be satisfied: {scheduled} scheduled, {remaining} remaining"
+    return f"{said}, pod group preemption: No preemption victims found for incoming preemptor"
+
+
 def gang(count: int, prefix: str = "b") -> list[dict]:
     return [pod(f"{prefix}-{i}", group=prefix) for i in range(count)]
 
@@ -168,8 +163,8 @@ def gang(count: int, prefix: str = "b") -> list[dict]:
     ("gpus", "members", "bound", "placed", "message"),
     [
         pytest.param(4, 4, 0, 4, "", id="all-fit"),
-        pytest.param(3, 4, 0, 0, "minCount (4) cannot be satisfied: 3 scheduled, 0 remaining", id="one-short"),
-        pytest.param(0, 4, 0, 0, "minCount (4) cannot be satisfied: 0 scheduled, 3 remaining", id="stops-at-the-first"),
+        pytest.param(3, 4, 0, 0, short(3, 0), id="one-short"),
+        pytest.param(0, 4, 0, 0, short(0, 3), id="stops-at-the-first"),
         pytest.param(1, 1, 3, 1, "", id="a-replacement-alone"),
         pytest.param(1, 3, 4, 1, "", id="beyond-the-minimum-each-for-itself"),
         pytest.param(4, 5, 0, 4, "", id="more-than-the-minimum-may-wait"),
@@ -189,7 +184,7 @@ def test_the_member_that_found_no_room_says_why():
     plan = plan_gang(Cluster([node("n1", 3)], []), pod_group("b", 4), gang(4), 0)
     said = {name_of(p): text for p, text in plan.refused}
     assert said["b-3"].startswith("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
-    assert said["b-0"] == "minCount (4) cannot be satisfied: 3 scheduled, 0 remaining"
+    assert said["b-0"] == f"pod group is unschedulable, {short(3, 0)}"
 
 
 def test_group_status_is_terminal_once_true():

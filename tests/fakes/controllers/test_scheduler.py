@@ -141,7 +141,7 @@ async def test_a_gang_waits_whole_holds_nothing_and_then_binds_whole():
         group = await cluster.kube.get(POD_GROUP, "gang-b", NAMESPACE_NAME)
         initially = condition_of(group, "PodGroupInitiallyScheduled")
         assert (initially["status"], initially["reason"]) == ("False", "Unschedulable")
-        assert initially["message"] == "minCount (4) cannot be satisfied: 3 scheduled, 0 remaining"
+        assert initially["message"].startswith("minCount (4) cannot be satisfied: 3 scheduled, 0 remaining, ")
 
         await cluster.kube.create(DEPLOYMENT, deployment(replicas=2), NAMESPACE_NAME)
 
@@ -204,13 +204,9 @@ async def test_pods_of_a_missing_group_wait():
         member = template("gang-c", schedulingGroup={"podGroupName": "gang-c"})
         await cluster.kube.create(REPLICA_SET, replica_set("gang-c", 2, member), NAMESPACE_NAME)
 
-        async def told() -> bool:
-            pods = await cluster.pods(app="gang-c")
-            return len(pods) == 2 and all(condition_of(p, "PodScheduled") for p in pods)
-
-        await eventually(told)
-        said = condition_of((await cluster.pods(app="gang-c"))[0], "PodScheduled")["message"]
-        assert said == 'waiting for pod\'s pod group "gang-c" to appear in scheduling queue'
+        await asyncio.sleep(5)
+        pods = await cluster.pods(app="gang-c")
+        assert [condition_of(p, "PodScheduled") for p in pods] == [None, None]  # nothing is said of it
         await cluster.kube.create(POD_GROUP, pod_group("gang-c", 2), NAMESPACE_NAME)
 
         async def whole() -> bool:
