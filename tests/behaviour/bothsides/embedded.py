@@ -20,18 +20,20 @@ from fakes.controllers.endpointslice import EndpointSliceController
 from fakes.controllers.garbage import GarbageCollector
 from fakes.controllers.hpa import HpaController
 from fakes.controllers.node_lifecycle import NodeLifecycleController
+from fakes.controllers.pod_group_protection import PodGroupProtection
 from fakes.controllers.replicaset import ReplicaSetController
 from fakes.controllers.scheduler import Scheduler
 from fakes.kube.local import LocalKube
 from fakes.kube.store import Store
 from fakes.timing import Timing
+from harness.kube.port import ApiError
 from harness.run.virtual.loop import VirtualLoop
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 NAMESPACE = "stage"
 
 
-def play_embedded(scenario: Scenario, seed: int = 0) -> Played:
+def play_embedded(scenario: Scenario, seed: int = 0) -> Played | Exception:
     loop = VirtualLoop()
     try:
         return loop.run_until_complete(_played(scenario, seed))
@@ -39,7 +41,7 @@ def play_embedded(scenario: Scenario, seed: int = 0) -> Played:
         loop.close()
 
 
-async def _played(scenario: Scenario, seed: int) -> Played:
+async def _played(scenario: Scenario, seed: int) -> Played | Exception:
     wall = WallClock(EPOCH)
     store = Store(wall, Random(f"{seed}:store"))
     kube = LocalKube(store, "gpu-harness")
@@ -50,6 +52,8 @@ async def _played(scenario: Scenario, seed: int) -> Played:
         background = [tasks.create_task(part) for part in (nodes.run(), *controllers(store, wall, metrics, seed))]
         try:
             return await play(scenario, Stage(kube, NAMESPACE, nodes, health, metrics))
+        except (ApiError, TimeoutError) as error:
+            return error
         finally:
             nodes.stop_all()
             for task in background:
@@ -71,5 +75,6 @@ def controllers(store: Store, wall: WallClock, metrics: GivenMetrics, seed: int)
         DisruptionController(kube, wall).run(),
         NodeLifecycleController(kube, wall, timing).run(),
         GarbageCollector(kube, wall, timing).run(),
+        PodGroupProtection(kube).run(),
         Scheduler(LocalKube(store, "kube-scheduler"), wall, timing).run(),
     ]

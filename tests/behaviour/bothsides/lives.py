@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from bothsides.names import Names
-from bothsides.play import Played
+from bothsides.play import ROOM, Played
 from bothsides.stage import Scenario
 from bothsides.views import VIEWS, canonical, may_pass, plain
 
@@ -41,7 +41,8 @@ Lives = dict[str, list[Life]]
 
 
 def lives_of(scenario: Scenario, played: Played) -> Lives:
-    names = Names(played.seen, played.namespace)
+    alike = () if scenario.placement else tuple(n.name for n in scenario.nodes or ROOM)
+    names = Names(played.seen, played.namespace, alike)
     by_uid: dict[tuple[str, str], Life] = {}
     told: dict[str, Life] = {}
     for seen in played.seen:
@@ -50,7 +51,7 @@ def lives_of(scenario: Scenario, played: Played) -> Lives:
             _tell(told, seen.object, names)
             continue
         kind = seen.resource.kind
-        if seen.resource not in scenario.looks or _foreign(scenario, kind, meta["name"]):
+        if seen.resource not in scenario.looks or _foreign(scenario, played.namespace, kind, meta["name"]):
             continue
         key = f"{kind} {names.alias(kind, meta['name'])}", str(meta["uid"])
         life = by_uid.setdefault(key, Life())
@@ -60,7 +61,7 @@ def lives_of(scenario: Scenario, played: Played) -> Lives:
         life.note(seen.t_s, "there", True)
         for track, value in VIEWS.get(kind, plain)(seen.object, names).items():
             # Which of several equal nodes takes a pod is drawn by the real scheduler.
-            drawn = track == "node" and not scenario.placement
+            drawn = track in ("node", "nominated") and not scenario.placement
             life.note(seen.t_s, track, bool(value) if drawn else value)
     lives: Lives = defaultdict(list)
     for (alias, _), life in by_uid.items():
@@ -75,8 +76,10 @@ def lives_of(scenario: Scenario, played: Played) -> Lives:
     return dict(lives)
 
 
-def _foreign(scenario: Scenario, kind: str, name: str) -> bool:
+def _foreign(scenario: Scenario, namespace: str, kind: str, name: str) -> bool:
     """Nodes and namespaces that are not the scenario's."""
+    if kind == "Namespace":
+        return name != namespace
     return kind == "Node" and name not in {n.name for n in scenario.nodes}
 
 

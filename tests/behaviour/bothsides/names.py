@@ -11,16 +11,16 @@ from fakes.controllers.objects import controller_of
 from harness.kube.port import ENDPOINT_SLICE, EVENT, POD, REPLICA_SET, Json
 
 REVISION = "deployment.kubernetes.io/revision"
-_ROOM = re.compile(r"\broom-\d")
-"""Shared nodes are all alike."""
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 class Names:
     """``alias``: of any object seen; several pods of one ReplicaSet share theirs. ``text``: the same for free text."""
 
-    def __init__(self, seen: Iterable[Seen], namespace: str) -> None:
+    def __init__(self, seen: Iterable[Seen], namespace: str, alike: tuple[str, ...] = ()) -> None:
+        """``alike``: nodes between which the scheduler may choose as it likes."""
         self._namespace = namespace
+        self._alike = alike
         self._aliases: dict[tuple[str, str], str] = {}
         listed = [s for s in seen if s.resource != EVENT]
         for event in sorted(listed, key=lambda s: s.resource != REPLICA_SET):  # pods are named after their ReplicaSets
@@ -30,12 +30,16 @@ class Names:
         self._texts = [(name, alias) for name, alias in by_length if name != alias]
 
     def alias(self, kind: str, name: str) -> str:
+        if kind == "Namespace":
+            return "of the scenario"
         return self._aliases.get((kind, name), name)
 
     def text(self, text: str) -> str:
         for name, alias in self._texts:
             text = text.replace(name, alias)
-        text = _ROOM.sub("room", _UID.sub("UID", text))
+        text = _UID.sub("UID", text)
+        for node in self._alike:
+            text = text.replace(f" {node}", " NODE")
         return text.replace(self._namespace, "NAMESPACE")
 
     def _alias(self, kind: str, obj: Json) -> str:

@@ -14,11 +14,10 @@ def pod_spec(image: str = "app:v1", *, probed: bool = True, gpus: int = 0, grace
     if probed:
         probe = {"httpGet": {"path": "/health", "port": 8000}, "periodSeconds": 1, "failureThreshold": 1}
         container["readinessProbe"] = probe
-    resources = dict(more.pop("requests", {}))
-    if gpus:
-        container["resources"] = {"limits": {"nvidia.com/gpu": str(gpus)}, "requests": resources}
-    elif resources:
-        container["resources"] = {"requests": resources}
+    limits = {**more.pop("limits", {}), **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
+    requests = {**more.pop("requests", {}), **limits}
+    if requests:
+        container["resources"] = {"limits": limits, "requests": requests}
     base = {"terminationGracePeriodSeconds": grace_s, "automountServiceAccountToken": False}
     return {**base, "containers": [container], **more}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bothsides.objects import deployment, pod, replica_set, service
-from bothsides.stage import Scenario, Script, Stage
+from bothsides.stage import Explained, Scenario, Script, Stage
 
 from harness.kube.port import (
     CONFIG_MAP,
@@ -158,6 +158,19 @@ async def ports_by_name(stage: Stage) -> None:
 
 
 SLICES = (ENDPOINT_SLICE, POD)
+AT_ONCE = tuple(
+    Explained(
+        pattern,
+        "the embedded API server deletes what is in a namespace at once; a real namespace controller waits five "
+        "seconds, deletes the pods first, the rest when they are gone, and keeps conditions on the namespace meanwhile",
+    )
+    for pattern in ("ConfigMap *", "Deployment *", "ReplicaSet *", "Pod *", "Namespace *, condition *")
+)
+LOST = (
+    Explained(
+        "Deployment web, co*", "a Deployment whose ReplicaSets are being orphaned may count them as lost before it goes"
+    ),
+)
 SCENARIOS = (
     Scenario(
         "delete-background",
@@ -167,13 +180,26 @@ SCENARIOS = (
         quick=True,
     ),
     Scenario("delete-foreground", "a Deployment is deleted in the foreground", deleting("Foreground"), looks=LOOKS),
-    Scenario("delete-orphan", "a Deployment is deleted, its ReplicaSet stays", deleting("Orphan"), looks=LOOKS),
+    Scenario(
+        "delete-orphan",
+        "a Deployment is deleted, its ReplicaSet stays",
+        deleting("Orphan"),
+        looks=LOOKS,
+        explained=LOST,
+    ),
     Scenario("orphans-adopted", "orphaned pods are adopted by the next owner", orphans_adopted, looks=LOOKS),
     Scenario("dangling-owner", "owners that never were, or under another uid", dangling, looks=LOOKS),
     Scenario(
         "foreground-blocked", "a deletion in the foreground waits for who blocks it", foreground_chain, looks=LOOKS
     ),
-    Scenario("namespace-deleted", "a namespace and all that is in it", namespace_deleted, looks=(*LOOKS, NAMESPACE)),
+    Scenario(
+        "namespace-deleted",
+        "a namespace and all that is in it",
+        namespace_deleted,
+        looks=(*LOOKS, NAMESPACE),
+        explained=AT_ONCE,
+        within_s=13.0,
+    ),
     Scenario("pods-to-delete", "which pods of a ReplicaSet go first", cheapest_first, looks=(REPLICA_SET, POD, EVENT)),
     Scenario("pod-released", "a pod whose labels change leaves its ReplicaSet", failed_pods, looks=(REPLICA_SET, POD)),
     Scenario("endpoints", "serving and terminating endpoints", endpoints, looks=SLICES),

@@ -64,8 +64,9 @@ async def all_down(stage: Stage) -> None:
     for node in ("node-a", "node-b"):
         await stage.create(POD, pod(f"on-{node[-1]}", tolerations=patient(2), **on(node)))
     await stage.at(4)
-    for node in ("node-a", "node-b"):
-        stage.nodes.stop(node)
+    stage.nodes.stop("node-a")
+    await stage.at(6.5)  # so that the first one is tainted before the second falls silent too
+    stage.nodes.stop("node-b")
     await stage.at(18)
 
 

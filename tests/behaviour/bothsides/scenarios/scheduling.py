@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from bothsides import objects
 from bothsides.hollow import NodeSpec
-from bothsides.objects import APP, budget, pod, pod_group, priority_class
-from bothsides.stage import Scenario, Script, Stage
+from bothsides.objects import APP, budget, pod_group, priority_class
+from bothsides.stage import Explained, Scenario, Script, Stage
 
 from harness.kube.port import EVENT, NODE, PDB, POD, POD_GROUP, PRIORITY_CLASS, Json, Resource
 
 LOOKS = (POD, POD_GROUP, PDB, EVENT)
 ONE = (NodeSpec("node-a", gpus=2),)
-TWO = (NodeSpec("node-a", gpus=2), NodeSpec("node-b", gpus=4))
-ZONES = (NodeSpec("node-a", zone="zone-a"), NodeSpec("node-b", zone="zone-b"), NodeSpec("node-c", zone="zone-b"))
+# Of equally good nodes the real scheduler draws one. Where it matters, no two nodes are equally good: the first is.
+TWO = (NodeSpec("node-a", gpus=2, cpu=40), NodeSpec("node-b", gpus=4, cpu=32))
+ZONES = (
+    NodeSpec("node-a", zone="zone-a", cpu=48),
+    NodeSpec("node-b", zone="zone-b", cpu=40),
+    NodeSpec("node-c", zone="zone-b", cpu=32),
+)
+
+
+def pod(name: str, **spec: Any) -> Json:
+    return objects.pod(name, **{"requests": {"cpu": "4"}, **spec})
 
 
 def required(*expressions: Json) -> Json:
@@ -31,7 +41,7 @@ async def no_nodes_fit(stage: Stage) -> None:
     await stage.create(POD, pod("too-much-of-all", gpus=3, requests={"cpu": "100", "memory": "1000Gi"}))
     await stage.create(POD, pod("wrong-label", nodeSelector={"disk": "fast"}))
     await stage.create(POD, pod("wrong-zone", **required(zone_is("zone-z"))))
-    await stage.create(POD, pod("unknown-resource", requests={"example.com/fpga": "1"}) | {})
+    await stage.create(POD, pod("unknown-resource", limits={"example.com/fpga": "1"}))
     await stage.at(4)
 
 
@@ -126,8 +136,10 @@ async def classes(stage: Stage) -> None:
 
 async def preemption(stage: Stage) -> None:
     await classes(stage)
-    await stage.create(POD, pod("low-1", gpus=1, grace_s=3), pod("low-2", gpus=1, grace_s=3))
-    await stage.at(5)
+    await stage.create(POD, pod("low-1", gpus=1, grace_s=3))
+    await stage.at(3)
+    await stage.create(POD, pod("low-2", gpus=1, grace_s=3))
+    await stage.at(6)
     await stage.create(POD, pod("high", gpus=1, priorityClassName=f"high-{stage.namespace}"))
     await stage.at(14)
 
@@ -193,6 +205,14 @@ async def gang_short(stage: Stage) -> None:
     await stage.at(10)
 
 
+async def gang_of_another_priority(stage: Stage) -> None:
+    await classes(stage)
+    await stage.create(POD_GROUP, pod_group("team", 2))
+    high = f"high-{stage.namespace}"
+    await stage.create(POD, *(member(f"team-{n}", "team", gpus=1, priorityClassName=high) for n in range(2)))
+    await stage.at(5)
+
+
 async def gang_without_group(stage: Stage) -> None:
     await stage.create(POD, member("early", "late", gpus=1))
     await stage.at(4)
@@ -202,8 +222,15 @@ async def gang_without_group(stage: Stage) -> None:
 
 def _scenario(name: str, title: str, script: Script, nodes: tuple[NodeSpec, ...] = TWO, **more: Any) -> Scenario:
     looks: tuple[Resource, ...] = more.pop("looks", LOOKS)
-    return Scenario(f"schedule-{name}", title, script, nodes=nodes, looks=looks, placement=True, **more)
+    more.setdefault("placement", True)
+    return Scenario(f"schedule-{name}", title, script, nodes=nodes, looks=looks, **more)
 
+
+MERGED = (
+    Explained(
+        "Event *", "the recorder of the real scheduler may merge or drop what it says of a gang that is tried again"
+    ),
+)
 
 SCENARIOS = (
     _scenario("unschedulable", "what is said of pods that fit nowhere", no_nodes_fit, quick=True),
@@ -211,7 +238,7 @@ SCENARIOS = (
     _scenario("frees-up", "a waiting pod gets the GPUs of one that ends", frees_up, ONE),
     _scenario("gated", "scheduling gates, taken away one by one", gated, ONE),
     _scenario("affinity", "node affinity, required and preferred", affinity, ZONES),
-    _scenario("spread", "topology spread, DoNotSchedule", spread_out, ZONES),
+    _scenario("spread", "topology spread, DoNotSchedule", spread_out, ZONES[:2]),
     _scenario("spread-softly", "topology spread, ScheduleAnyway", spread_softly, ZONES),
     _scenario("anti-affinity", "pods that do not share a node", anti_affinity, TWO),
     _scenario("pod-affinity", "pods that want company", pod_affinity, ZONES),
@@ -222,7 +249,10 @@ SCENARIOS = (
     _scenario(
         "preemption-useless", "nobody is evicted for a pod that would not fit even then", preemption_useless, ONE
     ),
-    _scenario("gang", "a gang waits for its last member", gang),
-    _scenario("gang-short", "a gang that cannot be placed holds nothing back", gang_short),
-    _scenario("gang-without-group", "a member waits for its PodGroup", gang_without_group),
+    _scenario("gang", "a gang waits for its last member", gang, placement=False),
+    _scenario(
+        "gang-short", "a gang that cannot be placed holds nothing back", gang_short, placement=False, explained=MERGED
+    ),
+    _scenario("gang-priority", "a gang of another priority than its PodGroup", gang_of_another_priority),
+    _scenario("gang-without-group", "a member waits for its PodGroup", gang_without_group, placement=False),
 )
