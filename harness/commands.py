@@ -27,6 +27,10 @@ ExperimentArg = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An ex
 RunDirArg = Annotated[
     Path, typer.Argument(metavar="DIR", help="The folder of a run, reports/<experiment>/<utc-start>.")
 ]
+BaselineOpt = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="DIR", help="Runs of before (or a folder of such; may be repeated): a regression is a fail."),
+]
 SeedOpt = Annotated[int, typer.Option(help="Fixes arrivals, token lengths and fault targets.", min=0)]
 TargetOpt = Annotated[
     str, typer.Option(help="Which cluster: embedded, or controlplane (a real Kubernetes 1.37 around which we play).")
@@ -83,8 +87,10 @@ def run(
     time_scale: Annotated[
         float | None, typer.Option(help="With --virtual: instead of the experiment's own; 1 is real durations.")
     ] = None,
+    baseline: BaselineOpt = None,
 ) -> ExitCode:
     """Run an experiment to a verdict and a report."""
+    from harness.compare.baseline import Baseline
     from harness.run.preparing import prepare
     from harness.run.running import run_experiment, run_virtually
 
@@ -98,11 +104,12 @@ def run(
         virtual=virtual,
         time_scale=time_scale,
     )
+    before = Baseline.read(baseline) if baseline else None
     if virtual:
         if bin_dir is not None:
             raise BadInput("--bin-dir has no meaning with --virtual")
-        return run_virtually(prepared, reports=reports, plain=plain, args=sys.argv)
-    return run_experiment(prepared, reports=reports, plain=plain, args=sys.argv, bin_dir=bin_dir)
+        return run_virtually(prepared, reports=reports, plain=plain, args=sys.argv, baseline=before)
+    return run_experiment(prepared, reports=reports, plain=plain, args=sys.argv, bin_dir=bin_dir, baseline=before)
 
 
 @app.command()
@@ -150,14 +157,16 @@ def validate(experiment: ExperimentArg) -> ExitCode:
 
 
 @app.command()
-def check(run_dir: RunDirArg) -> ExitCode:
+def check(run_dir: RunDirArg, baseline: BaselineOpt = None) -> ExitCode:
     """Judge a recorded run again; needs no cluster."""
+    from harness.compare.baseline import Baseline
     from harness.history.reader import History
     from harness.run.judging import judge_run, print_verdict, write_verdict
     from harness.run.rundir import open_existing
 
     opened = open_existing(run_dir)
-    verdict = judge_run(opened, History.load(opened.path))
+    before = Baseline.read(baseline) if baseline else None
+    verdict = judge_run(opened, History.load(opened.path), before)
     print_verdict(verdict)
     try:
         write_verdict(opened, verdict)
@@ -194,6 +203,32 @@ def explain(
     from harness.run.rundir import open_existing
 
     return explain_finding(open_existing(run_dir), check)
+
+
+@app.command()
+def compare(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Runs, or folders of runs; the first side is the yardstick.")
+    ],
+    by: Annotated[
+        str | None,
+        typer.Option(help="Group runs by experiment, commit, target, seed, folder or run; else by the folder named."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> ExitCode:
+    """Set runs side by side; with five or more a side, say what changed beyond noise.
+
+    Exit codes: 0 nothing got worse beyond noise, 1 a regression, 2 too few runs to claim anything.
+    """
+    from harness.compare.printing import exit_code, print_comparison, to_json
+    from harness.compare.sides import gather
+
+    sides = gather(folders, by)
+    if json:
+        typer.echo(to_json(sides), nl=False)
+    else:
+        print_comparison(sides)
+    return exit_code(sides)
 
 
 @app.command()

@@ -12,21 +12,23 @@ from rich.text import Text
 
 from harness.checks.judge import judge
 from harness.checks.serialise import verdict_to_json
+from harness.compare.baseline import Baseline
 from harness.errors import BadInput, Where
 from harness.history.reader import History
 from harness.printable import line
 from harness.report.write import write_report
 from harness.run.rundir import RunDir
 from harness.spec.experiment import Experiment, load_experiment
-from harness.verdict import Role, Status, Verdict
+from harness.verdict import Role, Status, Verdict, merge
 
 NARROW = 60
 """Columns of a terminal below which a table has no room left for its sentences."""
 COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.UNKNOWN: "yellow"}
 
 
-def judge_run(run_dir: RunDir, history: History) -> Verdict:
-    """Judges what that folder recorded by the checks of the experiment as used; ``write_verdict`` keeps the answer."""
+def judge_run(run_dir: RunDir, history: History, baseline: Baseline | None = None) -> Verdict:
+    """Judges what that folder recorded by the checks of the experiment as used, and against runs of before where such
+    are given; ``write_verdict`` keeps the answer."""
     spec = _experiment(run_dir.path / "spec", history.run.experiment)
     if spec is None:
         raise BadInput(
@@ -34,7 +36,8 @@ def judge_run(run_dir: RunDir, history: History) -> Verdict:
             where=Where(str(run_dir.path / "spec")),
             hint="the folder is incomplete: copy it whole",
         )
-    return judge(history, spec.settings.checks)
+    verdict = judge(history, spec.settings.checks)
+    return verdict if baseline is None else merge([baseline.finding(history, verdict), *verdict.findings])
 
 
 def write_verdict(run_dir: RunDir, verdict: Verdict) -> None:

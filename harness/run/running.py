@@ -10,6 +10,7 @@ from time import process_time
 
 import typer
 
+from harness.compare.baseline import Baseline
 from harness.errors import ExitCode
 from harness.history.reader import History
 from harness.history.run_info import RunInfo
@@ -28,8 +29,9 @@ from harness.verdict import Verdict
 
 
 def run_experiment(
-    prepared: Prepared, *, reports: Path, plain: bool, args: Sequence[str], bin_dir: Path | None = None
-) -> ExitCode:
+    prepared: Prepared, *, reports: Path, plain: bool, args: Sequence[str], bin_dir: Path | None = None,
+    baseline: Baseline | None = None,
+) -> ExitCode:  # fmt: skip
     experiment, plan = prepared.experiment, prepared.plan
     make_target = TARGETS[prepared.target](bin_dir)
     run_dir, spec_path, command = _begin(prepared, reports, args)
@@ -39,11 +41,13 @@ def run_experiment(
         supervisor = Supervisor(
             experiment, prepared.profile, plan, target, run_dir, view, command=command, spec_path=spec_path
         )
-        progress, verdict = asyncio.run(_supervise_and_judge(supervisor, run_dir, view))
+        progress, verdict = asyncio.run(_supervise_and_judge(supervisor, run_dir, view, baseline))
     return _tell_end(progress, verdict, run_dir, command)
 
 
-def run_virtually(prepared: Prepared, *, reports: Path, plain: bool, args: Sequence[str]) -> ExitCode:
+def run_virtually(
+    prepared: Prepared, *, reports: Path, plain: bool, args: Sequence[str], baseline: Baseline | None = None
+) -> ExitCode:
     """The same in virtual time, in this process."""
     # Only here, because it brings the whole embedded world along.
     from harness.run.virtual.loop import VirtualLoop
@@ -63,7 +67,7 @@ def run_virtually(prepared: Prepared, *, reports: Path, plain: bool, args: Seque
         run, progress = runner.run(supervise())
         cpu_s = process_time() - started_s
         view.say("judging what was recorded")
-        verdict = _judge_and_report(run_dir)
+        verdict = _judge_and_report(run_dir, baseline)
         if run.stop_asked and progress.ended == "completed":
             verdict = _interrupted_while_judging(progress, run.stop_reason, run_dir)
     scenario_s = run.simulated_s * prepared.plan.time_scale
@@ -95,11 +99,13 @@ def _tell_end(progress: Progress, verdict: Verdict, run_dir: RunDir, command: st
     return ExitCode.HARNESS_ERROR if progress.ended == "error" else verdict.exit_code
 
 
-async def _supervise_and_judge(supervisor: Supervisor, run_dir: RunDir, view: View) -> tuple[Progress, Verdict]:
+async def _supervise_and_judge(
+    supervisor: Supervisor, run_dir: RunDir, view: View, baseline: Baseline | None
+) -> tuple[Progress, Verdict]:
     stop_on_signals(supervisor)
     progress = await supervisor.run()
     view.say("judging what was recorded")
-    verdict = await asyncio.to_thread(_judge_and_report, run_dir)
+    verdict = await asyncio.to_thread(_judge_and_report, run_dir, baseline)
     if supervisor.stop_asked and progress.ended == "completed":
         verdict = await asyncio.to_thread(_interrupted_while_judging, progress, supervisor.stop_reason, run_dir)
     return progress, verdict
@@ -114,9 +120,9 @@ def _interrupted_while_judging(progress: Progress, reason: str, run_dir: RunDir)
     return _judge_and_report(run_dir)
 
 
-def _judge_and_report(run_dir: RunDir) -> Verdict:
+def _judge_and_report(run_dir: RunDir, baseline: Baseline | None = None) -> Verdict:
     history = History.load(run_dir.path)
-    verdict = judge_run(run_dir, history)
+    verdict = judge_run(run_dir, history, baseline)
     write_verdict(run_dir, verdict)
     report_run(run_dir, history, verdict)
     return verdict
