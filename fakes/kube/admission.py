@@ -9,6 +9,8 @@ from fakes.kube.store import Store
 from harness.kube import port
 from harness.kube.port import Json, Resource
 
+GROUP_PROTECTION = "scheduling.k8s.io/podgroup-protection"
+"""Keeps a PodGroup until no pod belongs to it; taken off by ``deletion``."""
 _TOKEN_MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
@@ -36,7 +38,7 @@ def admit(store: Store, kind: Kind, obj: Json) -> None:
     if kind.resource == port.POD:
         spec = obj["spec"]
         _service_account(store, obj)
-        _tolerations(spec)
+        default_tolerations(spec)
         _priority(store, obj["metadata"].get("name", ""), spec)
     elif kind.resource == port.NODE:
         _not_ready(obj)
@@ -80,12 +82,14 @@ def _token_sources() -> Json:
     return {"sources": sources, "defaultMode": 420}
 
 
-def _tolerations(spec: Json) -> None:
+def default_tolerations(spec: Json) -> None:
+    """For five minutes a pod stands its node's silence, unless it says otherwise."""
     tolerations = list(spec.get("tolerations") or [])
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         if not any(_tolerates_execute(t, key) for t in tolerations):
             tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
-    spec["tolerations"] = tolerations
+    if tolerations != spec.get("tolerations"):
+        spec["tolerations"] = tolerations
 
 
 def _tolerates_execute(toleration: Json, key: str) -> bool:
@@ -131,6 +135,9 @@ def _group_priority(store: Store, obj: Json) -> None:
     if chosen and not spec.get("priorityClassName"):
         spec["priorityClassName"] = chosen["metadata"]["name"]
     spec["priority"] = chosen.get("value", 0) if chosen else 0
+    held = obj["metadata"].get("finalizers") or []
+    if GROUP_PROTECTION not in held:
+        obj["metadata"]["finalizers"] = [*held, GROUP_PROTECTION]
 
 
 def _protect(obj: Json) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fakes.kube import crds
-from fakes.kube.admission import admit, check_namespace
+from fakes.kube.admission import admit, check_namespace, default_tolerations
 from fakes.kube.apply import Applied, applied
 from fakes.kube.bootstrap import furniture
 from fakes.kube.defaults import prepare_change, prepare_new, set_defaults
@@ -17,20 +17,20 @@ from fakes.kube.deletion import Deleter, is_finished
 from fakes.kube.kinds import Kind
 from fakes.kube.metadata import born, bump_generation, carried, placed, typed
 from fakes.kube.ownership import Writer, track
-from fakes.kube.patch import json_patch, merge_patch, strategic_patch
-from fakes.kube.reading import read_body_as, read_patched
+from fakes.kube.patch import json_patch, merge_patch, not_a_map, strategic_patch
+from fakes.kube.reading import check_custom, read_body_as, read_patched, unreadable_patch
 from fakes.kube.selectors import Predicate, field_predicate, label_predicate
 from fakes.kube.status import (
     already_exists,
     bad_request,
-    bad_value,
     invalid,
     no_such_path,
     not_found,
     unsupported_media_type,
+    version_required,
 )
 from fakes.kube.store import Store, Stored
-from fakes.kube.validate import validate, validate_change
+from fakes.kube.validation import validate, validate_change, warnings_of
 from harness.kube import port
 from harness.kube.port import Json, PatchType, Resource
 
@@ -84,18 +84,21 @@ class Api:
 
     def create(self, resource: Resource, namespace: str | None, body: Any, write: Write) -> Stored:
         kind = self.kind(resource)
+        if kind.custom:
+            check_custom(kind, body)
         obj = read_body_as(kind, body, write.validation, write.warnings)
         return self._create(kind, namespace, obj, write)
 
     def _create(self, kind: Kind, namespace: str | None, obj: Json, write: Write) -> Stored:
         base, resource = self.store.kinds.base(kind), kind.resource
-        typed(resource, obj)
+        typed(self.store.kinds, resource, obj)
         where = placed(resource, obj, namespace)
         born(self.store, kind, obj)
         name = obj["metadata"]["name"]
         set_defaults(obj)
         stamp = self.store.wall.stamp()
-        track(kind, None, obj, self._writer(kind, write), stamp)
+        if write.operation != "Apply":  # an apply has brought its entry along
+            track(kind, None, obj, self._writer(kind, write), stamp)
         if kind.view:
             obj = kind.view.inward(obj)
             set_defaults(obj)
@@ -104,8 +107,10 @@ class Api:
         prepare_new(base, obj, self.store)
         if causes := validate(obj):
             raise invalid(resource, name, causes)
-        if self.store.find(resource, where, name) is not None:
-            raise already_exists(resource, name)
+        if (there := self.store.find(resource, where, name)) is not None:
+            raise already_exists(resource, name, ending="deletionTimestamp" in there.object["metadata"])
+        if write.validation != "Ignore":
+            write.warnings.extend(warnings_of(obj))
         if write.dry_run:
             return Stored(obj, 0)
         stored = self.store.put(base.resource, obj)
@@ -123,20 +128,21 @@ class Api:
     ) -> Stored:
         kind = self.kind(resource)
         obj = read_body_as(kind, body, write.validation, write.warnings)
-        typed(resource, obj)
+        if _forgets(body):
+            obj["metadata"]["managedFields"] = [{}]
+        typed(self.store.kinds, resource, obj)
         placed(resource, obj, namespace)
         stated = obj["metadata"].get("name")
         if not stated:
-            raise bad_request(f"the name of the object () does not match the name on the URL ({name})")
+            raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
         if stated != name:
             raise bad_request(f"the name of the object ({stated}) does not match the name on the URL ({name})")
         if kind.create_on_update and not subresource and not self.exists(resource, namespace, name):
             return self._create(kind, namespace, obj, write)
         old = self.get(resource, namespace, name)
         if not kind.unconditional_update and not obj["metadata"].get("resourceVersion"):
-            cause = bad_value("metadata.resourceVersion", 0, "must be specified for an update")
-            raise invalid(resource, name, [cause])
-        return self._replace(kind, old, obj, write, subresource)
+            raise version_required(resource, name)
+        return self._replace(kind, old, obj, write, subresource, patched=False)
 
     def exists(self, resource: Resource, namespace: str | None, name: str) -> bool:
         return self.store.find(resource, (namespace or "") if resource.namespaced else "", name) is not None
@@ -154,8 +160,14 @@ class Api:
         kind = self.kind(resource)
         old = self.get(resource, namespace, name)
         live = self.outward(kind, old.object)
-        obj = read_patched(kind, live, self.patched(kind, live, body, type), write.validation, write.warnings)
-        typed(resource, obj)
+        changed = self.patched(kind, live, body, type)
+        strategic = body if type is PatchType.STRATEGIC else None
+        obj = read_patched(kind, live, changed, write.validation, write.warnings, strategic)
+        if (obj.get("kind"), obj.get("apiVersion")) != (live["kind"], live["apiVersion"]):
+            raise unreadable_patch(changed, f"a {live['kind']} stays one")
+        if _forgets(changed):
+            obj["metadata"]["managedFields"] = [{}]
+        typed(self.store.kinds, resource, obj)
         placed(resource, obj, namespace)
         obj["metadata"].setdefault("name", name)
         return self._replace(kind, old, obj, write, subresource)
@@ -179,15 +191,17 @@ class Api:
         if old is None and subresource:
             raise not_found(resource, name)
         stamp = self.store.wall.stamp()
+        _check_name(body, name)
         found: Applied = applied(kind, live, body, self._writer(kind, write, subresource), stamp, force)
         write.warnings.extend(found.warnings)
         obj = found.object
         if old is None:
             obj["metadata"].setdefault("name", name)
+            obj["metadata"].pop("resourceVersion", None)
             return self._create(kind, namespace, obj, write), True
         if found.unchanged:
             return old, False
-        typed(resource, obj)
+        typed(self.store.kinds, resource, obj)
         placed(resource, obj, namespace)
         return self._replace(kind, old, obj, write, subresource), False
 
@@ -198,7 +212,7 @@ class Api:
         if type is PatchType.JSON:
             return json_patch(target, body)
         if not isinstance(body, dict):
-            raise bad_request("error decoding patch: a merge patch is an object")
+            raise not_a_map(body, type)
         if type is PatchType.MERGE:
             return merge_patch(target, body)
         if kind.custom:
@@ -212,12 +226,16 @@ class Api:
         if write.dry_run:
             return Stored(new, old.version)
         if is_finished(new):
-            return self.deleter.remove(kind.resource, new)
+            # Watchers see the last stored state go; the writer sees what it wrote, which was never stored.
+            self.deleter.remove(kind.resource, old.object)
+            return Stored(new, old.version)
         stored = self.store.put(kind.resource, new)
         self._follow(kind, stored.object)
         return stored
 
-    def _replace(self, kind: Kind, old: Stored, new: Json, write: Write, subresource: str | None) -> Stored:
+    def _replace(
+        self, kind: Kind, old: Stored, new: Json, write: Write, subresource: str | None, *, patched: bool = True
+    ) -> Stored:
         if subresource == "status" and not kind.status:
             raise no_such_path()
         base = self.store.kinds.base(kind)
@@ -228,12 +246,14 @@ class Api:
         if kind.view:
             new = kind.view.inward(new)
             set_defaults(new)
-        carried(kind, new, old.object)
+        carried(kind, new, old.object, patched=patched)
         if subresource == "status":
             new = _status_only(kind, new, old.object)
         elif base.status:
             _status_kept(new, old.object)
         prepare_change(base, new, old.object, subresource)
+        if base.resource == port.POD and subresource is None and new["spec"] is not old.object["spec"]:
+            default_tolerations(new["spec"])
         name = new["metadata"]["name"]
         causes = validate_change(new, old.object, subresource)
         if subresource != "status" and new.get("spec") is not old.object.get("spec", _ABSENT):
@@ -258,6 +278,19 @@ class Api:
 
 
 _ABSENT: Any = object()
+
+
+def _check_name(body: Any, name: str) -> None:
+    meta = body.get("metadata") if isinstance(body, dict) else None
+    stated = meta.get("name", name) if isinstance(meta, dict) else name
+    if stated != name:
+        raise bad_request(f"the name of the object ({stated}) does not match the name on the URL ({name})")
+
+
+def _forgets(body: Any) -> bool:
+    """An empty list of managedFields, which reading takes for none at all, says that nobody owns anything."""
+    meta = body.get("metadata") if isinstance(body, dict) else None
+    return isinstance(meta, dict) and meta.get("managedFields") == []
 
 
 def _same(new: Json, old: Json) -> bool:

@@ -47,7 +47,7 @@ def applied(kind: Kind, live: Json | None, body: Any, writer: Writer, stamp: str
     config = _checked(kind, body)
     type_ = kind.type
     here: Json = live if live is not None else type_.zero()
-    entries = _entries(kind, here, live is not None, stamp)
+    entries = _entries(kind, here, live is not None, stamp, writer.subresource)
     hidden = reset_fields(kind, writer.subresource)
     mine = field_set(type_, config)
     if hidden is not None:
@@ -98,11 +98,11 @@ def _bare(obj: Json) -> Json:
 def _checked(kind: Kind, body: Any) -> Json:
     resource = kind.resource
     if not isinstance(body, dict):
-        raise bad_request("error decoding YAML: the body of an apply is an object")
-    stated = f"{body.get('apiVersion', '')}, Kind={body.get('kind', '')}"
-    if stated != f"{resource.api_version}, Kind={resource.kind}":
-        if not body.get("kind"):
-            raise bad_request("Object 'Kind' is missing in the body of the apply")
+        said = "array" if isinstance(body, list) else "string" if isinstance(body, str) else "number"
+        text = f"json: cannot unmarshal {said} into Go value of type map[string]interface {{}}"
+        raise bad_request(f"error decoding patch: error unmarshaling JSON: while decoding JSON: {text}")
+    stated = _said(body.get("apiVersion", ""), body.get("kind", ""))
+    if stated != _said(resource.api_version, resource.kind):
         raise bad_request(f"invalid object type: {stated}")
     meta = body.get("metadata")
     if meta is not None and not isinstance(meta, dict):
@@ -121,19 +121,26 @@ def _checked(kind: Kind, body: Any) -> Json:
     return found
 
 
+def _said(version: Any, kind: Any) -> str:
+    """Group, version and kind as Go prints them; the core group is empty."""
+    full = version if "/" in str(version) else f"/{version}"
+    return f"{full}, Kind={kind}"
+
+
 def _untyped(kind: Kind, body: Json, why: str) -> ApiError:
     meta = body.get("metadata") or {}
-    what = f"{meta.get('namespace', '')}/{meta.get('name', '')}; {kind.resource.api_version}, Kind={kind.resource.kind}"
-    return failure(500, "", f"failed to create typed patch object ({what}): {why}")
+    what = f"{meta.get('namespace', '')}/{meta.get('name', '')}; {_said(kind.resource.api_version, kind.resource.kind)}"
+    return bad_request(f"failed to create typed patch object ({what}): {why}")
 
 
-def _entries(kind: Kind, here: Json, exists: bool, stamp: str) -> list[Json]:
+def _entries(kind: Kind, here: Json, exists: bool, stamp: str, subresource: str) -> list[Json]:
     """Of an object that nobody tracked so far, one entry stands for all who wrote it before."""
     entries: list[Json] = (here.get("metadata") or {}).get("managedFields") or []
     if entries or not exists:
         return entries
-    changed, _ = compare(kind.type, kind.type.zero(), {k: v for k, v in here.items() if k != "managedFields"})
-    tree = stripped(changed)
+    changed, _ = compare(kind.type, kind.type.zero(), here)
+    hidden = reset_fields(kind, subresource)
+    tree = stripped(changed if hidden is None else without(changed, hidden))
     writer = Writer(_FIRST, "Update", kind.resource.api_version)
     return [entry_of(writer, kind.resource.api_version, tree, stamp)] if tree is not None else []
 
@@ -194,23 +201,28 @@ def merge(type: Type, live: Any, config: Any) -> Any:
 
 
 def _merged_list(type: List, live: list[Any], config: list[Any]) -> list[Any]:
-    """In the order of ``config``; what only ``live`` has keeps its place before its next neighbour."""
+    """Both orders as far as they agree; where they do not, that of ``config`` (typed/merge.go, visitListItems)."""
     before = {item_key(type, item): item for item in live}
-    applied_keys = {item_key(type, item) for item in config}
-    order = list(before)
+    after = {item_key(type, item): item for item in config}
+    left, right = list(before), list(after)
+    shared = [key for key in right if key in before]
     found: list[Any] = []
     done: set[str] = set()
-    for item in config:
-        key = item_key(type, item)
-        if key in before:
-            for earlier in order[: order.index(key)]:
-                if earlier not in applied_keys and earlier not in done:
-                    found.append(before[earlier])
-                    done.add(earlier)
-        found.append(merge(type.element, before.get(key), item))
+    at = 0
+    for key in right:
+        while at < len(left) and left[at] != key:
+            if left[at] not in after:
+                found.append(before[left[at]])
+            elif left[at] not in done and shared and shared[0] == left[at]:
+                break
+            at += 1
+        if at < len(left) and left[at] == key:
+            at += 1
+        found.append(merge(type.element, before.get(key), after[key]))
         done.add(key)
-    found += [before[key] for key in order if key not in done]
-    return found
+        if shared and shared[0] == key:
+            shared.pop(0)
+    return found + [before[key] for key in left[at:] if key not in after]
 
 
 def _pruned(type: Type, merged: Json, last: Tree, owned: list[Tree | None]) -> Json:

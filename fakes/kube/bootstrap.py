@@ -12,7 +12,16 @@ from harness.kube.port import Json, Resource
 
 NAMESPACES = ("default", "kube-system", "kube-node-lease", "kube-public")
 
-SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+SYSTEM_PRIORITIES = {
+    "system-cluster-critical": (
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+    "system-node-critical": (
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+}
 
 
 def new_uid(rng: Random) -> str:
@@ -36,7 +45,7 @@ def first_objects(wall: WallClock, rng: Random) -> Iterator[tuple[Resource, Json
             },
         )
         yield from furniture(wall, rng, name)
-    for name, value in SYSTEM_PRIORITIES.items():
+    for name, (value, description) in SYSTEM_PRIORITIES.items():
         yield (
             port.PRIORITY_CLASS,
             {
@@ -44,6 +53,7 @@ def first_objects(wall: WallClock, rng: Random) -> Iterator[tuple[Resource, Json
                 "apiVersion": "scheduling.k8s.io/v1",
                 "metadata": meta(name) | {"generation": 1},
                 "value": value,
+                "description": description,
                 "preemptionPolicy": "PreemptLowerPriority",
             },
         )

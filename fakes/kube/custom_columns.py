@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from fakes.clock import parse_stamp
-from fakes.kube.cells import NAME, NAME_AND_AGE, Column, duration
+from fakes.kube.cells import AGE, NAME, NAME_AND_AGE, Column, duration
 from fakes.kube.columns import COLUMNS
 from fakes.kube.kinds import Kind
 from harness.kube.port import Json
@@ -24,6 +24,7 @@ _STEP = re.compile(
       | (?P<all>\[\*\])""",
     re.X,
 )
+_CUSTOM_AGE = Column("Age", AGE.cell, "date")
 Walk = Callable[[list[Any]], list[Any]]
 
 
@@ -31,7 +32,7 @@ def columns_of(kind: Kind) -> tuple[Column, ...]:
     if not kind.custom:
         return COLUMNS.get(kind.resource.kind, NAME_AND_AGE)
     if not kind.columns:
-        return COLUMNS.get(kind.resource.kind, NAME_AND_AGE)
+        return COLUMNS.get(kind.resource.kind) or (NAME, _CUSTOM_AGE)
     return (NAME, *(_column(raw) for raw in kind.columns))
 
 

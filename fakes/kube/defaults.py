@@ -12,7 +12,7 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from fakes.kube.kinds import Kind
+from fakes.kube.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
 from fakes.kube.schema import quantity
 from harness.kube import port
 from harness.kube.port import Json
@@ -304,18 +304,21 @@ def prepare_new(kind: Kind, obj: Json, store: Store) -> None:
         case port.POD:
             obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj["spec"])}
             if obj["spec"].get("schedulingGates"):
-                obj["status"]["conditions"] = [_gated()]
+                obj["status"]["conditions"] = [_gated(store.wall.stamp())]
         case port.NAMESPACE:
             obj["status"] = {"phase": "Active"}
             if "kubernetes" not in (obj["spec"].get("finalizers") or []):
                 obj["spec"] = obj["spec"] | {"finalizers": [*(obj["spec"].get("finalizers") or []), "kubernetes"]}
+        case crd if crd == CUSTOM_RESOURCE_DEFINITION:
+            stored = [v["name"] for v in obj["spec"].get("versions") or [] if v.get("storage")]
+            obj["status"] = obj["status"] | {"storedVersions": stored}
         case port.SERVICE:
             _allocate(obj["spec"], store.rng)
 
 
-def _gated() -> Json:
+def _gated(stamp: str) -> Json:
     return {
-        "type": "PodScheduled", "status": "False", "lastTransitionTime": None, "reason": "SchedulingGated",
+        "type": "PodScheduled", "status": "False", "lastTransitionTime": stamp, "reason": "SchedulingGated",
         "message": "Scheduling is blocked due to non-empty scheduling gates", "lastProbeTime": None,
     }  # fmt: skip
 

@@ -7,6 +7,8 @@ from datetime import timedelta
 
 from fakes.clock import parse_stamp, stamp
 from fakes.kube import crds
+from fakes.kube.admission import GROUP_PROTECTION
+from fakes.kube.delete_options import DeleteOptions
 from fakes.kube.metadata import check_preconditions
 from fakes.kube.status import forbidden
 from fakes.kube.store import Store, Stored
@@ -18,20 +20,17 @@ _KEPT_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteOptions:
-    grace_s: int | None = None
-    uid: str | None = None
-    version: str | None = None
-    propagation: str | None = None
-    dry_run: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Deleted:
     """``gone``: the object is no more; else it stays, marked, until its node agent or its finalizers are done."""
 
     last: Stored
     gone: bool
+
+
+def group_of(pod: Json) -> str | None:
+    """The PodGroup that a pod belongs to."""
+    name = (pod["spec"].get("schedulingGroup") or {}).get("podGroupName")
+    return str(name) if name else None
 
 
 def is_finished(obj: Json) -> bool:
@@ -64,6 +63,8 @@ class Deleter:
         if marked != old.object:
             # Watchers of a pod see it marked even where it goes at once, as on a real cluster.
             old = self._store.put(resource, marked)
+        if resource == port.POD_GROUP:
+            self._finish_group(old.object["metadata"]["namespace"], old.object["metadata"]["name"])
         return Deleted(self.remove(resource, old.object), True) if gone else Deleted(old, False)
 
     def remove(self, resource: Resource, obj: Json) -> Stored:
@@ -73,8 +74,28 @@ class Deleter:
             crds.withdraw(self._store, obj)
         namespace = obj["metadata"].get("namespace")
         if namespace:
+            if resource == port.POD and (group := group_of(obj)):
+                self._finish_group(namespace, group)
             self._finish_namespace(namespace)
         return last
+
+    def _finish_group(self, namespace: str, name: str) -> None:
+        """What the protection controller does: a PodGroup that is being deleted goes with the last of its pods."""
+        found = self._store.find(port.POD_GROUP, namespace, name)
+        if found is None or not found.object["metadata"].get("deletionTimestamp"):
+            return
+        finalizers = found.object["metadata"].get("finalizers") or []
+        if GROUP_PROTECTION not in finalizers:
+            return
+        pods = (s.object for s in self._store.items(port.POD, namespace))
+        if any(group_of(p) == name and p["status"].get("phase") not in ("Succeeded", "Failed") for p in pods):
+            return
+        left = [f for f in finalizers if f != GROUP_PROTECTION]
+        meta = {k: v for k, v in found.object["metadata"].items() if k != "finalizers"}
+        if left:
+            self._store.put(port.POD_GROUP, found.object | {"metadata": meta | {"finalizers": left}})
+        else:
+            self.remove(port.POD_GROUP, found.object)
 
     def _grace_s(self, resource: Resource, obj: Json, options: DeleteOptions) -> int:
         """Only pods that run somewhere are deleted gracefully."""
@@ -134,8 +155,10 @@ class Deleter:
 
 
 def _finalizers(meta: Json, options: DeleteOptions) -> list[str]:
-    finalizers = list(meta.get("finalizers") or [])
-    wanted = _PROPAGATION_FINALIZERS.get(options.propagation or "")
-    if wanted and wanted not in finalizers:
-        finalizers.append(wanted)
-    return finalizers
+    """A policy that is stated wins over the one that an earlier delete left."""
+    present = list(meta.get("finalizers") or [])
+    wanted = _PROPAGATION_FINALIZERS.get(options.propagation) if options.propagation else None
+    kept = [f for f in present if f not in _PROPAGATION_FINALIZERS.values()]
+    if options.propagation is None:
+        return present
+    return [*kept, wanted] if wanted else kept

@@ -1,7 +1,8 @@
-"""What is served, told in the three ways in which clients ask: plain lists, and aggregated discovery v2 and v2beta1."""
+"""What is served, told in the two ways in which clients ask: plain lists, and aggregated discovery v2."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -64,7 +65,8 @@ def resource_list(kinds: Kinds, group: str, version: str, aggregated: Sequence[D
     if not resources:
         return None
     api_version = f"{group}/{version}" if group else version
-    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api_version, "resources": resources}
+    found: Json = {"kind": "APIResourceList", "groupVersion": api_version, "resources": resources}
+    return found | {"apiVersion": "v1"} if group else found
 
 
 def _resources(kinds: Kinds, group: str, version: str, aggregated: Sequence[Described]) -> list[Json]:
@@ -73,11 +75,19 @@ def _resources(kinds: Kinds, group: str, version: str, aggregated: Sequence[Desc
         if (kind.resource.group, kind.resource.version) == (group, version):
             found += _entries(kind)
     for plural, name in REVIEWS.get((group, version), ()):
-        found.append({"name": plural, "singularName": "", "namespaced": False, "kind": name, "verbs": ["create"]})
+        found.append(
+            {"name": plural, "singularName": name.lower(), "namespaced": False, "kind": name, "verbs": ["create"]}
+        )
     for api in aggregated:
         if (api.group, api.version) == (group, version):
             found += api.resources
     return found
+
+
+def _verbs(kind: Kind) -> list[str]:
+    if kind.custom:
+        return ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
+    return [v for v in VERBS if v != "deletecollection" or kind.collections]
 
 
 def _entries(kind: Kind) -> list[Json]:
@@ -87,7 +97,7 @@ def _entries(kind: Kind) -> list[Json]:
         "singularName": kind.singular,
         "namespaced": resource.namespaced,
         "kind": resource.kind,
-        "verbs": list(VERBS),
+        "verbs": _verbs(kind),
     }
     if kind.short_names:
         entry["shortNames"] = list(kind.short_names)
@@ -118,7 +128,16 @@ def groups(kinds: Kinds, aggregated: Sequence[Described]) -> GroupVersions:
     for group, version in pairs:
         if group and version not in found.setdefault(group, []):
             found[group].append(version)
-    return found
+    custom = {k.resource.group for k in kinds.served.values() if k.custom}
+    return {g: sorted(v, key=_priority) if g in custom else v for g, v in found.items()}
+
+
+def _priority(version: str) -> tuple[int, int, int]:
+    """General availability before beta before alpha, and the higher number first, as versions of CRDs are ordered."""
+    found = re.fullmatch(r"v(\d+)(?:(alpha|beta)(\d+))?", version)
+    if found is None:
+        return 3, 0, 0
+    return {None: 0, "beta": 1, "alpha": 2}[found[2]], -int(found[1]), -int(found[3] or 0)
 
 
 def api_versions(host: str) -> Json:
@@ -138,13 +157,11 @@ def api_group_list(kinds: Kinds, aggregated: Sequence[Described]) -> Json:
 
 
 def wanted_discovery(accept: str) -> str | None:
-    """``v2`` or ``v2beta1`` where the client takes aggregated discovery, in its order of preference."""
+    """``v2`` where the client takes aggregated discovery; older forms are no longer served, as on a real 1.37."""
     for part in accept.split(","):
         parameters = {p.strip() for p in part.split(";")[1:]}
-        if f"g={_DISCOVERY}" in parameters and "as=APIGroupDiscoveryList" in parameters:
-            for version in ("v2", "v2beta1"):
-                if f"v={version}" in parameters:
-                    return version
+        if {f"g={_DISCOVERY}", "as=APIGroupDiscoveryList", "v=v2"} <= parameters:
+            return "v2"
     return None
 
 
@@ -169,7 +186,7 @@ def _discovered(kinds: Kinds, group: str, version: str, aggregated: Sequence[Des
     found: dict[str, Json] = {}
     for entry in _resources(kinds, group, version, aggregated):
         plural, _, sub = entry["name"].partition("/")
-        kind = {"group": entry.get("group", group), "version": entry.get("version", version), "kind": entry["kind"]}
+        kind = {"group": entry.get("group", ""), "version": entry.get("version", ""), "kind": entry["kind"]}
         if sub and plural in found:
             described = {"subresource": sub, "responseKind": kind, "verbs": entry["verbs"]}
             found[plural].setdefault("subresources", []).append(described)

@@ -113,7 +113,7 @@ def field_set(type: Type, value: Any) -> Tree | None:
         found: Tree = {}
         for key, item in value.items():
             inner = element_of(type, key)
-            known = isinstance(type, Struct)
+            known = isinstance(type, Struct) and key in type.fields
             tree = field_set(inner, item) if inner is not None else LEAF
             if item is None or item == {} or not known:
                 tree = union(tree, LEAF)

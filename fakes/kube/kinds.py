@@ -51,6 +51,8 @@ class Kind:
     status_on_create: bool = False
     """The status that comes with a POST is kept (a kubelet registers its Node with one)."""
     unconditional_update: bool = True
+    collections: bool = True
+    """May be deleted as a collection."""
     create_on_update: bool = False
     """A PUT to a name that is not there creates it."""
     reset_by_status: Json = field(default_factory=lambda: {"f:spec": {}})
@@ -91,6 +93,8 @@ _POD_META: Json = {"f:deletionTimestamp": {}, "f:ownerReferences": {}}
 
 def _builtin(schema: str, resource: Resource, *short_names: str, **traits: object) -> Kind:
     categories = ("all",) if resource in _ALL_CATEGORY else ()
+    if resource == CUSTOM_RESOURCE_DEFINITION:
+        categories = ("api-extensions",)
     return Kind(resource, resource.kind.lower(), short_names, categories, schema, **traits)  # type: ignore[arg-type]  # traits are Kind's own fields
 
 
@@ -104,7 +108,7 @@ def _custom(
 
 
 _STORED = (
-    _builtin("core/v1.Namespace", port.NAMESPACE, "ns", status=True),
+    _builtin("core/v1.Namespace", port.NAMESPACE, "ns", status=True, collections=False),
     _builtin("core/v1.Node", port.NODE, "no", status=True, status_on_create=True),
     _builtin("core/v1.Pod", port.POD, "po", status=True, generation=True,
              reset_by_status={"f:spec": {}, "f:metadata": _POD_META}),

@@ -9,11 +9,12 @@ from collections import OrderedDict
 from aiohttp import web
 
 from fakes.kube.api import Api
+from fakes.kube.negotiation import Form, form_of
 from fakes.kube.requests import Target, integer
 from fakes.kube.selectors import Predicate
-from fakes.kube.shown import answer, joined
+from fakes.kube.shown import answer, joined, partial_list
 from fakes.kube.status import (
-    Cause,
+    bad_option,
     bad_request,
     bad_value,
     expired,
@@ -23,7 +24,7 @@ from fakes.kube.status import (
     version_too_large,
 )
 from fakes.kube.store import Stored
-from fakes.kube.tables import table, wants_table
+from fakes.kube.tables import table
 from harness.kube.port import ApiError, Json
 
 _SNAPSHOTS = 64
@@ -45,6 +46,7 @@ class Listing:
 
     def answer(self, request: web.Request, target: Target) -> web.Response:
         kind, limit, token = target.kind, integer(request, "limit") or 0, request.query.get("continue", "")
+        form = form_of(request.headers.get("Accept", ""))
         match = self.selection(request, target)
         self._check_match(request, token)
         if token:
@@ -59,9 +61,13 @@ class Listing:
             meta["continue"] = self._kept(rest, version, snapshot)
             if match is None:  # nobody has counted what a selector would leave
                 meta["remainingItemCount"] = len(rest)
-        if wants_table(request.headers.get("Accept", "")):
+        if form is Form.METADATA:
+            return answer(partial_list(kind, found, meta))
+        if form is Form.TABLE:
             include = request.query.get("includeObject", "Metadata")
             return answer(table(kind, found, self._api.store.wall.now(), include, meta))
+        if kind.custom:
+            meta.setdefault("continue", "")  # written even where it says nothing
         return answer(joined(kind, found, meta))
 
     def listed(self, request: web.Request, target: Target, found: list[Stored]) -> web.Response:
@@ -70,24 +76,30 @@ class Listing:
         return answer(joined(target.kind, found, meta))
 
     def _check_match(self, request: web.Request, token: str) -> None:
+        if "sendInitialEvents" in request.query:
+            raise bad_option(
+                "ListOptions", forbidden_field("sendInitialEvents", "sendInitialEvents is forbidden for list")
+            )
         match, version = request.query.get("resourceVersionMatch", ""), request.query.get("resourceVersion", "")
         if match and token:
             raise bad_option(
-                forbidden_field("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")
+                "ListOptions",
+                forbidden_field("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"),
             )
         if token and version not in ("", "0"):
             raise bad_request("specifying resource version is not allowed when using continue")
         if match and not version:
             raise bad_option(
+                "ListOptions",
                 forbidden_field(
                     "resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"
-                )
+                ),
             )
         if match and match not in ("Exact", "NotOlderThan"):
-            raise bad_option(unsupported("resourceVersionMatch", match, ["Exact", "NotOlderThan", ""]))
+            raise bad_option("ListOptions", unsupported("resourceVersionMatch", match, ["Exact", "NotOlderThan", ""]))
         if match == "Exact" and version == "0":
             text = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-            raise bad_option(forbidden_field("resourceVersionMatch", text))
+            raise bad_option("ListOptions", forbidden_field("resourceVersionMatch", text))
 
     def _check_version(self, request: web.Request) -> None:
         text = request.query.get("resourceVersion", "")
@@ -113,7 +125,7 @@ class Listing:
         try:
             key = json.loads(base64.urlsafe_b64decode(token.encode()))["snapshot"]
         except (ValueError, KeyError, TypeError) as e:
-            raise bad_request(f"continue key is not valid: {_why_no_token(token, e)}") from e
+            raise bad_request(f"invalid continue token: continue key is not valid: {_why_no_token(token, e)}") from e
         found = self._snapshots.get(key) if isinstance(key, str) else None
         if found is None:
             raise expired(
@@ -140,11 +152,5 @@ def parsed_version(text: str) -> int:
 def bad_request_for_version(text: str) -> ApiError:
     cause = bad_value("resourceVersion", text, f'strconv.ParseUint: parsing "{text}": invalid syntax')
     return failure(
-        400, "BadRequest", f"{cause}",
+        400, "BadRequest", f"invalid resource version: {cause}",
     )  # fmt: skip
-
-
-def bad_option(cause: Cause) -> ApiError:
-    message = f'ListOptions.meta.k8s.io "" is invalid: {cause}'
-    details = {"group": "meta.k8s.io", "kind": "ListOptions", "causes": [cause.to_json()]}
-    return failure(422, "Invalid", message, details)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from fakes.kube.api import Api, Write
-from fakes.kube.deletion import DeleteOptions
+from fakes.kube.delete_options import DeleteOptions
 from fakes.kube.pods import bind, evict
 from fakes.kube.scale import patch_scale, scale_of, update_scale
 from fakes.kube.status import bad_request

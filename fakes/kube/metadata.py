@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from fakes.kube.bootstrap import new_uid
 from fakes.kube.defaults import random_suffix
-from fakes.kube.kinds import Kind
-from fakes.kube.status import bad_request, conflict, forbidden_field, invalid, precondition_failed, required
+from fakes.kube.kinds import Kind, Kinds
+from fakes.kube.status import (
+    bad_request,
+    bad_value,
+    conflict,
+    forbidden_field,
+    invalid,
+    not_this_object,
+    precondition_failed,
+    required,
+)
 from fakes.kube.store import Store
 from harness.kube.port import Json, Resource
 
@@ -21,27 +30,26 @@ _ROOT_FIELDS = frozenset({"kind", "apiVersion", "metadata", "status"})
 _GENERATED_MAX = 63 - 5
 
 
-def typed(resource: Resource, obj: Json) -> None:
+def typed(kinds: Kinds, resource: Resource, obj: Json) -> None:
     """Fills kind and apiVersion where a client left them out, as decoding by the URL does; refuses others."""
     kind = obj.get("kind") or resource.kind
     version = obj.get("apiVersion") or resource.api_version
     obj["kind"], obj["apiVersion"] = kind, version
     if (kind, version) != (resource.kind, resource.api_version):
-        group, _, number = version.rpartition("/")
-        raise bad_request(
-            f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
-            if kind == resource.kind
-            else f'{kind} in version "{number}" cannot be handled as a {resource.kind}: converting '
-            f"({group or 'core'}.{kind}) to ({resource.group or 'core'}.{resource.kind}): unknown conversion"
-        )
+        number = version.rpartition("/")[2]
+        what = f'{kind} in version "{number}" cannot be handled as a {resource.kind}'
+        if any(k.resource.kind == kind and k.resource.api_version == version for k in kinds.served.values()):
+            group = resource.group.partition(".")[0] or "core"
+            raise bad_request(f"{what}: converting (v1.{kind}) to ({group}.{resource.kind}): unknown conversion")
+        scheme = 'in scheme "pkg/runtime/scheme.go:111"'
+        raise bad_request(f'{what}: no kind "{kind}" is registered for version "{version}" {scheme}')
 
 
 def placed(resource: Resource, obj: Json, namespace: str | None) -> str:
     """The namespace of the object (empty for cluster scope), written into it."""
     meta = obj["metadata"]
     if not resource.namespaced:
-        if meta.pop("namespace", None):
-            raise bad_request("namespace is not allowed on this type")
+        meta.pop("namespace", None)
         return ""
     stated = meta.get("namespace")
     if namespace and stated and namespace != stated:
@@ -59,7 +67,8 @@ def born(store: Store, kind: Kind, obj: Json) -> None:
     if meta.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
     for field in (*_SERVER_OWNED, "resourceVersion"):
-        meta.pop(field, None)
+        if field != "generation" or kind.generation:
+            meta.pop(field, None)
     if not meta.get("name"):
         prefix = meta.get("generateName")
         if not prefix:
@@ -80,14 +89,16 @@ def check_preconditions(resource: Resource, meta: Json, name: str, uid: str | No
         raise precondition_failed(resource, name, what, version, meta["resourceVersion"])
 
 
-def carried(kind: Kind, new: Json, old: Json) -> None:
+def carried(kind: Kind, new: Json, old: Json, *, patched: bool) -> None:
     """Metadata of a new version: what belongs to the server is carried over from the old one."""
     meta, before = new["metadata"], old["metadata"]
     name = before["name"]
     if meta.get("name", name) != name:
         raise bad_request(f"the name of the object ({meta['name']}) does not match the name on the URL ({name})")
     if meta.get("uid", before["uid"]) != before["uid"]:
-        raise precondition_failed(kind.resource, name, "UID", meta["uid"], before["uid"])
+        if patched:
+            raise invalid(kind.resource, name, [bad_value("metadata.uid", meta["uid"], "field is immutable")])
+        raise not_this_object(kind.resource, before, meta["uid"])
     version = meta.get("resourceVersion")
     if version and version not in (before["resourceVersion"], "0"):
         raise conflict(kind.resource, name)
@@ -101,7 +112,9 @@ def carried(kind: Kind, new: Json, old: Json) -> None:
     if before.get("deletionTimestamp"):
         added = [f for f in meta.get("finalizers") or [] if f not in (before.get("finalizers") or [])]
         if added:
-            detail = f"no new finalizers can be added if the object is being deleted, found new finalizers {added}"
+            listed = ", ".join(f'"{f}"' for f in added)
+            detail = "no new finalizers can be added if the object is being deleted, "
+            detail += f"found new finalizers []string{{{listed}}}"
             raise invalid(kind.resource, name, [forbidden_field("metadata.finalizers", detail)])
 
 
@@ -109,7 +122,8 @@ def bump_generation(kind: Kind, new: Json, old: Json) -> None:
     """One more when what is desired has changed, whatever became of metadata and status."""
     if not kind.generation:
         return
-    changed = any(new.get(f) != old.get(f) for f in (new.keys() | old.keys()) - _ROOT_FIELDS)
+    ignored = _ROOT_FIELDS if kind.status or not kind.custom else _ROOT_FIELDS - {"status"}
+    changed = any(new.get(f) != old.get(f) for f in (new.keys() | old.keys()) - ignored)
     if kind.resource.kind == "Deployment":
         changed = changed or new["metadata"].get("annotations") != old["metadata"].get("annotations")
     if changed:

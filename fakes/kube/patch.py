@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from typing import Any
 
 from fakes.kube.codec import clone
 from fakes.kube.schema.model import List, Map, Struct, Type
 from fakes.kube.status import bad_request, failure
-from harness.kube.port import ApiError, Json
+from harness.kube.port import ApiError, Json, PatchType
+
+_log = logging.getLogger(__name__)
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -22,10 +26,19 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return merged
 
 
+def not_a_map(body: Any, type: PatchType) -> ApiError:
+    said = "array" if isinstance(body, list) else "string" if isinstance(body, str) else "number"
+    text = f"json: cannot unmarshal {said} into Go value of type map[string]interface {{}}"
+    return bad_request(text if type is PatchType.STRATEGIC else f"error decoding patch: {text}")
+
+
+_ORDER = "$setElementOrder/"
+_DELETE = "$deleteFromPrimitiveList/"
+
+
 def strategic_patch(target: Json, patch: Json, type: Type) -> Json:
     """``type`` says which lists are merged and by which key; all others are replaced."""
-    merged = _strategic_map(target, patch, type)
-    return merged if isinstance(merged, dict) else {}
+    return _strategic_map(target, patch, type)
 
 
 def _strategic_map(target: Any, patch: Json, type: Type | None) -> Json:
@@ -34,25 +47,33 @@ def _strategic_map(target: Any, patch: Json, type: Type | None) -> Json:
         return {k: clone(v) for k, v in patch.items() if k != "$patch"}
     if directive == "delete":
         return {}
-    if directive is not None:
-        raise bad_request(f"Unknown patch type {directive!r}: it is replace, merge or delete")
+    if directive is not None and directive != "merge":
+        raise bad_request(f"unknown patch type: {directive} in map: {go_map(patch)}")
     merged: Json = dict(target) if isinstance(target, dict) else {}
     keep = patch.get("$retainKeys")
     if isinstance(keep, list):
         merged = {k: v for k, v in merged.items() if k in keep}
     for key, value in patch.items():
-        if key.startswith("$deleteFromPrimitiveList/"):
-            field = key.partition("/")[2]
+        if key.startswith(_DELETE):
+            field = key.removeprefix(_DELETE)
             gone = value if isinstance(value, list) else []
             merged[field] = [v for v in merged.get(field) or [] if v not in gone]
+        elif key.startswith(_ORDER) and (field := key.removeprefix(_ORDER)) not in patch and field in merged:
+            inner, _ = _inner(type, field)
+            merged[field] = _strategic_list(merged[field], [], inner, value)
     for key, value in patch.items():
         if key.startswith("$"):
             continue
         if value is None:
             merged.pop(key, None)
+            continue
+        inner, replaces = _inner(type, key)
+        if isinstance(value, list):
+            merged[key] = _strategic_list(merged.get(key), value, inner, patch.get(_ORDER + key))
+        elif isinstance(value, dict) and not replaces:
+            merged[key] = _strategic_map(merged.get(key), value, inner)
         else:
-            inner, replaces = _inner(type, key)
-            merged[key] = clone(value) if replaces else _strategic_value(merged.get(key), value, inner)
+            merged[key] = clone(value)
     return merged
 
 
@@ -63,30 +84,29 @@ def _inner(type: Type | None, key: str) -> tuple[Type | None, bool]:
     return (type.element if isinstance(type, Map) else None), False
 
 
-def _strategic_value(target: Any, patch: Any, type: Type | None) -> Any:
-    if isinstance(patch, dict):
-        return _strategic_map(target, patch, type)
-    if not isinstance(patch, list):
-        return patch
+def _strategic_list(target: Any, patch: list[Any], type: Type | None, order: Any) -> list[Any]:
     if not isinstance(type, List) or not type.merges:
-        return clone(patch)
-    current = target if isinstance(target, list) else []
-    if type.merge_key:
-        return _merge_list(current, patch, type.merge_key, type.element)
-    return [*current, *(v for v in patch if v not in current)]
-
-
-def _merge_list(current: list[Any], patch: list[Any], key: str, type: Type) -> list[Any]:
+        found: list[Any] = clone(patch)
+        return found
+    current = [v for v in target if v is not None] if isinstance(target, list) else []
+    wanted = order if isinstance(order, list) else patch
+    if not type.merge_key:
+        merged = [*current, *(v for v in patch if v not in current)]
+        return _ordered(merged, wanted, current, lambda v: v)
+    key = type.merge_key
     entries = [p for p in patch if isinstance(p, dict)]
     if any(p.get("$patch") == "replace" for p in entries):
         return [clone(p) for p in entries if p.get("$patch") != "replace"]
+    merged = _merged_items(current, entries, key, type.element)
+    return _ordered(merged, wanted, current, lambda v: v.get(key) if isinstance(v, dict) else v)
+
+
+def _merged_items(current: list[Any], entries: list[Json], key: str, type: Type) -> list[Any]:
     merged = [c for c in current if isinstance(c, dict)]
     for entry in entries:
         wanted = entry.get(key)
         if wanted is None:
-            if set(entry) <= {"$patch"}:
-                continue
-            raise bad_request(f"map: {entry} does not contain declared merge key: {key}")
+            raise bad_request(f"map: {go_map(entry)} does not contain declared merge key: {key}")
         place = next((i for i, c in enumerate(merged) if c.get(key) == wanted), None)
         if entry.get("$patch") == "delete":
             merged = [c for c in merged if c.get(key) != wanted]
@@ -97,11 +117,39 @@ def _merge_list(current: list[Any], patch: list[Any], key: str, type: Type) -> l
     return merged
 
 
-def json_patch(target: Json, operations: list[Any]) -> Any:
+def _ordered(merged: list[Any], wanted: list[Any], before: list[Any], key_of: Callable[[Any], Any]) -> list[Any]:
+    """What the patch names in the patch's order, the rest in the list's own; where the two do not tell, the patch's
+    come first (apimachinery's pkg/util/strategicpatch, normalizeElementOrder)."""
+    order = [key_of(v) for v in wanted]
+    old = [key_of(v) for v in before]
+    named = sorted((v for v in merged if key_of(v) in order), key=lambda v: order.index(key_of(v)))
+    rest = [v for v in merged if key_of(v) not in order]
+    found: list[Any] = []
+    while rest and named:
+        left, right = key_of(rest[0]), key_of(named[0])
+        is_first = left in old and right in old and old.index(left) < old.index(right)
+        found.append(rest.pop(0) if is_first else named.pop(0))
+    return [*found, *rest, *named]
+
+
+def go_map(value: Any) -> str:
+    """As Go prints it."""
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{k}:{go_map(v)}" for k, v in sorted(value.items())) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(go_map(v) for v in value) + "]"
+    return "true" if value is True else "false" if value is False else "<nil>" if value is None else str(value)
+
+
+def json_patch(target: Json, operations: Any) -> Any:
+    if not isinstance(operations, list):
+        said = "object" if isinstance(operations, dict) else "string" if isinstance(operations, str) else "number"
+        text = f"json: cannot unmarshal {said} into Go value of type []handlers.jsonPatchOp"
+        raise bad_request(f"error decoding patch: {text}")
     document: Any = clone(target)
     for operation in operations:
         if not isinstance(operation, dict) or not isinstance(operation.get("path"), str):
-            raise bad_request(f"json patch: operation without op or path: {operation!r}")
+            raise _failed(f"operation without op or path: {operation!r}")
         document = _apply(document, operation)
     return document
 
@@ -111,7 +159,7 @@ def _apply(document: Any, operation: Json) -> Any:
     match op:
         case "add" | "replace":
             if "value" not in operation:
-                raise bad_request(f"json patch: {op} without value at {operation['path']}")
+                raise _failed(f"{op} without value at {operation['path']}")
             return _set(document, path, clone(operation["value"]), must_exist=op == "replace")
         case "remove":
             return _remove(document, path)
@@ -126,19 +174,20 @@ def _apply(document: Any, operation: Json) -> Any:
                 document = _remove(document, source)
             return _set(document, path, value, must_exist=False)
         case _:
-            raise bad_request(f"json patch: unexpected kind: {op!r}")
+            raise _failed(f"unexpected kind: {op!r}")
 
 
 def _failed(detail: str) -> ApiError:
-    """A patch that reads well but does not fit the object is 422 without causes."""
-    return failure(422, "Invalid", f"the server rejected our request due to an error in our request: {detail}", {})
+    """A patch that does not fit the object is 422 without a cause; what was wrong stays with the server."""
+    _log.debug("JSON patch: %s", detail)
+    return failure(422, "Invalid", "the server rejected our request due to an error in our request", {})
 
 
 def _pointer(path: str) -> list[str]:
     if path == "":
         return []
     if not path.startswith("/"):
-        raise bad_request(f"json patch: path must start with /: {path!r}")
+        raise _failed(f"path must start with /: {path!r}")
     return [step.replace("~1", "/").replace("~0", "~") for step in path[1:].split("/")]
 
 
@@ -167,9 +216,7 @@ def _set(document: Any, path: list[str], value: Any, *, must_exist: bool) -> Any
         return value
     parent, last = _get(document, path[:-1]), path[-1]
     if isinstance(parent, dict):
-        if must_exist and last not in parent:
-            raise _failed(f"replace of a missing value at {last!r}")
-        parent[last] = value
+        parent[last] = value  # replacing what is not there adds it, as the real server's library has it
     elif isinstance(parent, list) and must_exist:
         parent[_index(parent, last, len(parent) - 1)] = value
     elif isinstance(parent, list):

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from fakes.clock import parse_stamp
-from fakes.kube.status import bad_request, bad_value, invalid
+from fakes.kube.status import bad_request, bad_value, forbidden_field, invalid
 from harness.kube.port import Json, Resource
 
 
@@ -75,14 +75,20 @@ def container_of(pod: Json, wanted: str | None) -> str:
 def asked(pod: Json, query: Mapping[str, str], numbers: Mapping[str, int | None], now: datetime) -> Asked:
     """``numbers`` are those of the query, parsed. Raises 400 or 422 for what cannot be meant."""
     meta = pod["metadata"]
-    container = container_of(pod, query.get("container"))
-    for name in ("tailLines", "sinceSeconds", "limitBytes"):
-        low = 0 if name == "tailLines" else 1
+    causes = []
+    if query.get("sinceTime") and numbers.get("sinceSeconds") is not None:
+        text = "at most one of `sinceTime` or `sinceSeconds` may be specified"
+        causes.append(forbidden_field("[]", text))
+    tail = numbers.get("tailLines")
+    if tail is not None and tail < 0:
+        causes.append(bad_value("tailLines", tail, "must be greater than or equal to 0"))
+    for name in ("limitBytes", "sinceSeconds"):
         value = numbers.get(name)
-        if value is not None and value < low:
-            bound = "0" if name == "tailLines" else "1"
-            cause = bad_value(name, value, f"must be greater than or equal to {bound}")
-            raise invalid(_LOG_OPTIONS, meta["name"], [cause])
+        if value is not None and value < 1:
+            causes.append(bad_value(name, value, "must be greater than 0"))
+    if causes:
+        raise invalid(_LOG_OPTIONS, meta["name"], causes)
+    container = container_of(pod, query.get("container"))
     since = None
     if seconds := numbers.get("sinceSeconds"):
         since = now - timedelta(seconds=seconds)
@@ -104,9 +110,7 @@ def is_on(value: str | None) -> bool:
     return value is not None and value.lower() not in ("false", "0")
 
 
-def read_log(logs: PodLogs, pod: Json, what: Asked) -> str:
-    if not pod["spec"].get("nodeName"):
-        return ""
+def read_log(logs: PodLogs, what: Asked) -> str:
     try:
         return logs.read(
             what.namespace, what.pod, what.container, previous=what.previous, tail_lines=what.tail_lines,

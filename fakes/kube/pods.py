@@ -7,11 +7,20 @@ from typing import Any
 
 from fakes.kube.api import Api, Write
 from fakes.kube.codec import clone
-from fakes.kube.deletion import Deleted, DeleteOptions
+from fakes.kube.delete_options import DeleteOptions, of_body
+from fakes.kube.deletion import Deleted
 from fakes.kube.metadata import check_preconditions
 from fakes.kube.ownership import Writer, track
 from fakes.kube.selectors import match_label_selector
-from fakes.kube.status import bad_request, conflict, failure, invalid, required, status_body
+from fakes.kube.status import (
+    bad_request,
+    conflict,
+    failure,
+    not_this_object,
+    required,
+    status_body,
+    unsupported,
+)
 from fakes.kube.store import Stored
 from harness.kube import port
 from harness.kube.port import ApiError, Json, api_error
@@ -20,33 +29,69 @@ _SERVER = "kube-apiserver"
 _TERMINAL = ("Succeeded", "Failed")
 
 
-def bind(api: Api, namespace: str, name: str, body: Any, write: Write) -> None:
+def named_body(body: Any, kind: str, api_version: str) -> Json:
+    """The body of a Binding or Eviction; one of another kind is 400."""
+    if not isinstance(body, dict):
+        raise bad_request(f"the body is no {kind}: a JSON object is needed")
+    stated, version = body.get("kind") or kind, body.get("apiVersion") or api_version
+    if stated != kind:
+        group = api_version.rpartition("/")[0] or "core"
+        number = str(version).rpartition("/")[2]
+        what = f'{stated} in version "{number}" cannot be handled as a {kind}'
+        raise bad_request(f"{what}: converting (v1.{stated}) to ({group}.{kind}): unknown conversion")
+    return body
+
+
+def bind(api: Api, namespace: str, name: str, body: Json, write: Write) -> None:
     """Writes the node into the pod. Nobody checks that the node exists: that is the scheduler's part."""
-    old = api.get(port.POD, namespace, name)
-    target = body.get("target") if isinstance(body, dict) else None
-    node = target.get("name") if isinstance(target, dict) else None
+    meta, target = _map(body.get("metadata")), _map(body.get("target"))
+    if meta.get("name") != name:
+        raise bad_request("name in URL does not match name in Binding object")
+    node, kind = target.get("name"), target.get("kind", "")
+    if kind not in ("", "Node"):
+        cause = unsupported("target.kind", kind, ["Node", "<empty>"])
+        raise failure(422, "Invalid", str(cause), {"causes": [cause.to_json()]})
     if not isinstance(node, str) or not node:
-        raise invalid(port.POD, name, [required("target.name")])
-    meta = body.get("metadata") if isinstance(body.get("metadata"), dict) else {}
-    check_preconditions(port.POD, old.object["metadata"], name, meta.get("uid"), meta.get("resourceVersion"))
-    if old.object["metadata"].get("deletionTimestamp"):
-        raise conflict(port.POD, name, f"pod {name} is being deleted, cannot be assigned to a host", "binding")
+        cause = required("target.name")
+        raise failure(422, "Invalid", str(cause), {"causes": [cause.to_json()]})
+    old = api.get(port.POD, namespace, name)
+    before = old.object["metadata"]
+    if meta.get("uid") and meta["uid"] != before["uid"]:
+        raise not_this_object(port.POD, before, str(meta["uid"]))
+    if meta.get("resourceVersion") and meta["resourceVersion"] != before["resourceVersion"]:
+        raise conflict(port.POD, name)
+    if before.get("deletionTimestamp"):
+        raise _unbound(name, f"pod {name} is being deleted, cannot be assigned to a host")
     if bound := old.object["spec"].get("nodeName"):
-        raise conflict(port.POD, name, f'pod {name} is already assigned to node "{bound}"', "binding")
+        raise _unbound(name, f'pod {name} is already assigned to node "{bound}"')
+    if old.object["spec"].get("schedulingGates"):
+        raise _unbound(name, f"pod {name} has non-empty .spec.schedulingGates")
     # Where it was nominated for has no meaning any more.
     status = {k: v for k, v in old.object["status"].items() if k != "nominatedNodeName"}
     condition = {
         "type": "PodScheduled",
-        "observedGeneration": old.object["metadata"].get("generation", 1),
         "status": "True",
+        "lastProbeTime": None,
         "lastTransitionTime": api.store.wall.stamp(),
     }
+    notes = _map(meta.get("annotations"))
+    known = before.get("annotations") or {}
+    new_meta = before | {"annotations": known | {str(k): str(v) for k, v in notes.items()}} if notes else dict(before)
     new = old.object | {
-        "metadata": dict(old.object["metadata"]),
+        "metadata": new_meta,
         "spec": old.object["spec"] | {"nodeName": node},
         "status": status | {"conditions": with_condition(status.get("conditions"), condition)},
     }
     api.commit(api.kind(port.POD), old, new, write)
+
+
+def _map(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _unbound(name: str, why: str) -> ApiError:
+    message = f'Operation cannot be fulfilled on pods/binding "{name}": {why}'
+    return failure(409, "Conflict", message, {"name": name, "kind": "pods/binding"})
 
 
 def with_condition(conditions: list[Json] | None, condition: Json) -> list[Json]:
@@ -85,35 +130,9 @@ def _eviction_options(name: str, body: Any, write: Write) -> DeleteOptions:
     stated = meta.get("name") if isinstance(meta, dict) else None
     if stated != name:
         raise bad_request("name in URL does not match name in Eviction object")
-    return delete_options(body.get("deleteOptions"), write.dry_run)
-
-
-def delete_options(raw: Any, dry_run: bool) -> DeleteOptions:
-    """Of a DeleteOptions object."""
-    if raw is None:
-        return DeleteOptions(dry_run=dry_run)
-    preconditions = raw.get("preconditions") or {} if isinstance(raw, dict) else None
-    if not isinstance(preconditions, dict):
-        raise bad_request("the body is no DeleteOptions")
-    grace_s = raw.get("gracePeriodSeconds")
-    if grace_s is not None and (isinstance(grace_s, bool) or not isinstance(grace_s, int)):
-        raise bad_request("DeleteOptions.gracePeriodSeconds must be an integer")
-    propagation = raw.get("propagationPolicy")
-    if propagation is None and raw.get("orphanDependents"):
-        propagation = "Orphan"
-    if propagation not in (None, "", "Background", "Foreground", "Orphan"):
-        raise bad_request(f"DeleteOptions.propagationPolicy: {propagation!r} is none of Background, Foreground, Orphan")
-    return DeleteOptions(
-        grace_s,
-        _optional_text(preconditions.get("uid")),
-        _optional_text(preconditions.get("resourceVersion")),
-        propagation or None,
-        dry_run or bool(raw.get("dryRun")),
-    )
-
-
-def _optional_text(value: Any) -> str | None:
-    return None if value is None else str(value)
+    given = body.get("deleteOptions")
+    options = DeleteOptions() if given is None else of_body(given)
+    return replace(options, dry_run=options.dry_run or write.dry_run)
 
 
 def _needs_no_budget(pod: Json) -> bool:
@@ -153,7 +172,7 @@ def _spend(api: Api, budget: Stored, pod: str, write: Write) -> None:
     allowed = status.get("disruptionsAllowed", 0)
     if allowed <= 0:
         needs, has = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
-        raise _refused(f"The disruption budget {name} needs {needs} healthy pods and has {has} currently")
+        raise _refused(_why_none(name, needs, has, status))
     status["disruptionsAllowed"] = allowed - 1
     status["disruptedPods"] = (status.get("disruptedPods") or {}) | {pod: api.store.wall.stamp()}
     if allowed == 1:
@@ -175,6 +194,21 @@ def _spend(api: Api, budget: Stored, pod: str, write: Write) -> None:
     api.commit(kind, budget, new, write)
 
 
+def _why_none(name: str, needs: int, has: int, status: Json) -> str:
+    conditions = status.get("conditions") or []
+    told: Json = next(
+        (c for c in conditions if c.get("type") == "DisruptionAllowed" and c.get("status") == "False"), {}
+    )
+    message = told.get("message")
+    if message and told.get("reason") == "SyncFailed":
+        return f"The disruption budget {name} does not allow evicting pods currently because it failed sync: {message}"
+    if has <= needs:
+        return f"The disruption budget {name} needs {needs} healthy pods and has {has} currently"
+    if message:
+        return f"The disruption budget {name} does not allow evicting pods currently ({told['reason']}): {message}"
+    return f"The disruption budget {name} does not allow evicting pods currently"
+
+
 def _refused(cause: str, retry_after_s: int | None = None) -> ApiError:
     details: Json = {"causes": [{"reason": "DisruptionBudget", "message": cause}]}
     if retry_after_s is not None:
@@ -187,6 +221,7 @@ def _mark_disrupted(api: Api, old: Stored, write: Write) -> Stored:
     condition = {
         "type": "DisruptionTarget",
         "status": "True",
+        "lastProbeTime": None,
         "lastTransitionTime": api.store.wall.stamp(),
         "reason": "EvictionByEvictionAPI",
         "message": "Eviction API: evicting",

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
 from aiohttp import web
 
 from fakes.kube.api import Write
+from fakes.kube.delete_options import NO_KIND, DeleteOptions, of_body
 from fakes.kube.kinds import Kind, Kinds
 from fakes.kube.protobuf import MAGIC, decode
 from fakes.kube.reading import strict_error
 from fakes.kube.status import (
-    Cause,
+    bad_option,
     bad_request,
     failure,
     no_such_path,
@@ -23,7 +24,7 @@ from fakes.kube.status import (
     unsupported,
     unsupported_media_type,
 )
-from harness.kube.port import ApiError, PatchType
+from harness.kube.port import Json, PatchType
 
 APPLY = "application/apply-patch+yaml"
 _DEEPEST = 100
@@ -64,24 +65,29 @@ def integer(request: web.Request, name: str) -> int | None:
     if text is None or text == "":
         return None
     if not text.isascii() or not text.lstrip("-").isdigit() or len(text) > 18:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax ({name})')
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
     return int(text)
 
 
 def write_of(request: web.Request, operation: str = "Update") -> Write:
     """The field manager defaults to the start of the User-Agent, as on a real server."""
-    dry_run = request.query.getall("dryRun", [])
     options = _OPTIONS[request.method]
-    if any(value != "All" for value in dry_run):
-        raise bad_option(options, unsupported("dryRun", dry_run[0], ["All"]))
+    dry_run = dry_run_of(request)
     validation = request.query.get("fieldValidation") or "Warn"
     if validation not in _VALIDATIONS:
-        raise bad_option(options, unsupported("fieldValidation", validation, _VALIDATIONS))
+        raise bad_option(options, unsupported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
     stated = request.query.get("fieldManager", "")
     if len(stated) > _LONGEST_MANAGER:
         raise bad_option(options, too_long("fieldManager", stated, _LONGEST_MANAGER))
     manager = stated or request.headers.get("User-Agent", "").partition("/")[0]
-    return Write(manager[:_LONGEST_MANAGER], "All" in dry_run, operation, validation)
+    return Write(manager[:_LONGEST_MANAGER], dry_run, operation, validation)
+
+
+def dry_run_of(request: web.Request) -> bool:
+    given = request.query.getall("dryRun", [])
+    if any(value != "All" for value in given):
+        raise bad_option(_OPTIONS[request.method], unsupported("dryRun", list(given), ["All"]))
+    return bool(given)
 
 
 _OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions"}
@@ -89,10 +95,21 @@ _VALIDATIONS = ("Ignore", "Warn", "Strict")
 _LONGEST_MANAGER = 128
 
 
-def bad_option(options: str, cause: Cause) -> ApiError:
-    message = f'{options}.meta.k8s.io "" is invalid: {cause}'
-    details = {"group": "meta.k8s.io", "kind": options, "causes": [cause.to_json()]}
-    return failure(422, "Invalid", message, details)
+def delete_options(request: web.Request, body: Any) -> DeleteOptions:
+    """The body wins; clients that send none put the options into the query."""
+    if body is not None:
+        found = of_body(body)
+        return replace(found, dry_run=found.dry_run or dry_run_of(request))
+    raw: Json = {}
+    grace_s = integer(request, "gracePeriodSeconds")
+    if grace_s is not None:
+        raw["gracePeriodSeconds"] = grace_s
+    if policy := request.query.get("propagationPolicy"):
+        raw["propagationPolicy"] = policy
+    if "orphanDependents" in request.query:
+        raw["orphanDependents"] = request.query["orphanDependents"].lower() not in ("false", "0")
+    found = of_body(raw)
+    return replace(found, dry_run=dry_run_of(request))
 
 
 async def read_body(request: web.Request, write: Write | None = None, kind: Kind | None = None) -> Any:
@@ -101,7 +118,9 @@ async def read_body(request: web.Request, write: Write | None = None, kind: Kind
     With ``write`` a field that is written twice is reported as it asks, for an object of ``kind``."""
     data = await request.read()
     if not data:
-        return None
+        if kind is None or request.method not in ("POST", "PUT"):
+            return None
+        raise bad_request(_unreadable(request, kind, data, json.JSONDecodeError("", "", 0)))
     if data.startswith(MAGIC) or request.content_type == _PROTOBUF:
         return decode(data)
     if (
@@ -116,13 +135,28 @@ async def read_body(request: web.Request, write: Write | None = None, kind: Kind
     try:
         found = _not_too_deep(json.loads(data, parse_constant=_no_constant, object_pairs_hook=_noting(doubled)))
     except (ValueError, RecursionError) as e:
-        raise bad_request(_unreadable(kind, data, e)) from e
+        if request.content_type == PatchType.MERGE:
+            raise bad_request("invalid JSON patch") from e
+        raise bad_request(_unreadable(request, kind, data, e)) from e
+    if kind is not None and request.method in ("POST", "PUT") and not isinstance(found, dict):
+        if found is None:
+            return {}
+        said = "array" if isinstance(found, list) else "string" if isinstance(found, str) else "number"
+        said = "bool" if isinstance(found, bool) else said
+        error = ValueError(f"json: cannot unmarshal {said} into Go value of type {NO_KIND}")
+        raise bad_request(_unreadable(request, kind, data, error))
+    if kind is not None and kind.custom and isinstance(found, dict) and not found.get("kind"):
+        text = data.decode(errors="replace")
+        what = f"must be of type {kind.resource.kind}"
+        raise bad_request(
+            f"the object provided is unrecognized ({what}): Object 'Kind' is missing in '{text}' ({text})"
+        )
     if doubled and write is not None and kind is not None:
         _report(kind, write, [f'duplicate field "{p}"' for p in _doubled_paths(found, doubled, "")])
     return found
 
 
-_READABLE = frozenset({"application/json", "application/yaml", "text/plain", "application/octet-stream"})
+_READABLE = frozenset({"application/json", "application/yaml"})
 _ACCEPTED = ("application/json", "application/yaml", _PROTOBUF)
 
 
@@ -155,12 +189,22 @@ def _report(kind: Kind, write: Write, said: list[str]) -> None:
         write.warnings.extend(said)
 
 
-def _unreadable(kind: Kind | None, data: bytes, error: Exception) -> str:
+def _unreadable(request: web.Request, kind: Kind | None, data: bytes, error: Exception) -> str:
+    text = f"couldn't get version/kind; json parse error: {_in_go(data, error)}"
+    if request.method == "DELETE":
+        return text
     what = kind.resource.kind if kind else "JSON, YAML or protobuf"
-    return (
-        f"the object provided is unrecognized (must be of type {what}): couldn't get version/kind; "
-        f"json parse error: {error}"
-    )
+    shown = data.decode(errors="replace") if data.lstrip()[:1] == b"{" else data.hex() or "<empty>"
+    return f"the object provided is unrecognized (must be of type {what}): {text} ({shown[:1024]})"
+
+
+def _in_go(data: bytes, error: Exception) -> str:
+    """The words of Go's decoder for what is not JSON, as far as they are known."""
+    if not isinstance(error, json.JSONDecodeError):
+        return str(error)
+    if error.pos >= len(error.doc.rstrip()):
+        return "unexpected end of JSON input"
+    return f"invalid character {error.doc[error.pos]!r} looking for beginning of value"
 
 
 def _no_constant(name: str) -> Any:
@@ -198,4 +242,4 @@ def patch_type(request: web.Request) -> PatchType | None:
     try:
         return PatchType(content_type)
     except ValueError:
-        raise unsupported_media_type([*PatchType, APPLY]) from None
+        raise failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {}) from None

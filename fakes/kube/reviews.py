@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fakes.kube.status import bad_request
+from fakes.kube.status import bad_request, bad_value, failure
 from harness.kube.port import Json
 
 
@@ -36,8 +36,17 @@ _ANSWERS: dict[str, Callable[[Json], Json]] = {
 def review(plural: str, kind: str, api_version: str, body: Any) -> Json:
     if not isinstance(body, dict):
         raise bad_request(f"the body is no {kind}: a JSON object is needed")
-    meta = {"creationTimestamp": None}
+    stated_spec = body.get("spec")
+    spec: Json = stated_spec if isinstance(stated_spec, dict) else {}
+    if plural == "selfsubjectaccessreviews":
+        stated = [f for f in ("resourceAttributes", "nonResourceAttributes") if spec.get(f) is not None]
+        if len(stated) != 1:
+            text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+            cause = bad_value("spec", None, text)
+            details = {"group": "authorization.k8s.io", "causes": [cause.to_json()]}
+            raise failure(422, "Invalid", f'.authorization.k8s.io "" is invalid: {cause}', details)
+    meta: Json = {}
     return {"kind": kind, "apiVersion": api_version, "metadata": meta} | {
-        "spec": body.get("spec") or {},
+        "spec": spec,
         "status": _ANSWERS[plural](body),
     }

@@ -6,6 +6,7 @@ from typing import Any
 
 from fakes.kube.api import Api, Write
 from fakes.kube.kinds import Kind
+from fakes.kube.reading import strict_error
 from fakes.kube.schema.model import Reader, type_of
 from fakes.kube.schema.scalars import Mismatch
 from fakes.kube.status import bad_request, bad_value, invalid, no_such_path
@@ -74,7 +75,7 @@ def update_scale(api: Api, resource: Resource, namespace: str | None, name: str,
     kind = api.kind(resource)
     if kind.scale is None:
         raise no_such_path()
-    replicas, version = _wanted(resource, name, body)
+    replicas, version = _wanted(name, body, write)
     meta: Json = {"name": name, "resourceVersion": version} if version else {"name": name}
     patch: Json = {"metadata": meta}
     inner = patch
@@ -85,11 +86,17 @@ def update_scale(api: Api, resource: Resource, namespace: str | None, name: str,
     return scale_of(kind, stored.object)
 
 
-def _wanted(resource: Resource, name: str, body: Any) -> tuple[int, str | None]:
+def _wanted(name: str, body: Any, write: Write) -> tuple[int, str | None]:
+    reader = Reader()
     try:
-        scale = type_of("autoscaling/v1.Scale").inspect(body, "", Reader())
+        scale = type_of("autoscaling/v1.Scale").inspect(body, "", reader)
     except Mismatch as e:
         raise bad_request(f'Scale in version "v1" cannot be handled as a Scale: {e}') from None
+    said = [f'unknown field "{path}"' for path in reader.unknown]
+    if said and write.validation == "Strict":
+        raise strict_error("Scale", "v1", said)
+    if write.validation == "Warn":
+        write.warnings.extend(said)
     stated = scale["metadata"].get("name", "")
     if stated != name:
         raise bad_request(f"the name of the object ({stated}) does not match the name on the URL ({name})")

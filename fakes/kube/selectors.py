@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from fakes.kube.kinds import Kind
+from fakes.kube.label_parser import Labels, parse
 from fakes.kube.status import bad_request
 from harness.kube import port
 from harness.kube.port import Json, Resource
 
 Predicate = Callable[[Json], bool]
-Labels = Mapping[str, str]
-
-_SET = re.compile(r"^\s*(?P<key>[^\s!=,()]+)\s+(?P<op>in|notin)\s*\((?P<values>[^()]*)\)\s*$")
-_EQUAL = re.compile(r"^\s*(?P<key>[^\s!=,()]+)\s*(?P<op>==|=|!=)\s*(?P<value>[^\s!=,()]*)\s*$")
-_EXISTS = re.compile(r"^\s*(?P<op>!?)\s*(?P<key>[^\s!=,()]+)\s*$")
 
 
 def label_predicate(selector: str) -> Predicate | None:
@@ -28,30 +24,10 @@ def label_predicate(selector: str) -> Predicate | None:
 
 
 def label_matcher(selector: str) -> Callable[[Labels], bool] | None:
-    terms = [_label_term(part) for part in _split(selector)] if selector.strip() else []
+    terms = [r.matcher() for r in parse(selector)] if selector.strip() else []
+    if len(terms) == 1:
+        return terms[0]
     return (lambda labels: all(term(labels) for term in terms)) if terms else None
-
-
-def _split(selector: str) -> list[str]:
-    """At commas outside parentheses."""
-    return re.split(r",(?![^(]*\))", selector)
-
-
-def _label_term(part: str) -> Callable[[Labels], bool]:
-    if found := _SET.match(part):
-        key, wanted = found["key"], {v.strip() for v in found["values"].split(",")}
-        if found["op"] == "in":
-            return lambda labels: labels.get(key) in wanted
-        return lambda labels: labels.get(key) not in wanted
-    if found := _EQUAL.match(part):
-        key, value = found["key"], found["value"]
-        if found["op"] == "!=":
-            return lambda labels: labels.get(key) != value
-        return lambda labels: labels.get(key) == value
-    if found := _EXISTS.match(part):
-        key = found["key"]
-        return (lambda labels: key not in labels) if found["op"] else (lambda labels: key in labels)
-    raise bad_request(f"unable to parse requirement: found '{part.strip()}', expected: identifier")
 
 
 def match_label_selector(selector: Json | None, labels: Labels) -> bool:
@@ -109,20 +85,19 @@ _META = {"metadata.name": ("metadata", "name"), "metadata.namespace": ("metadata
 def field_predicate(kind: Kind, selector: str) -> Predicate | None:
     if not selector.strip():
         return None
-    resource = kind.resource
-    known = _META | _FIELDS.get(kind.view.of if kind.view else resource, {})
+    more = _FIELDS.get(kind.view.of if kind.view else kind.resource, {})
+    known = _META | more
     terms: list[Predicate] = []
     for part in selector.split(","):
         found = re.match(r"^\s*([^\s!=]+)\s*(==|=|!=)\s*(.*?)\s*$", part)
         if not found:
-            raise bad_request(f'invalid selector: "{selector}"; can\'t understand "{part}"')
+            raise bad_request(f"invalid selector: '{selector}'; can't understand '{part}'")
         field, operator, value = found.groups()
         if field not in known:
-            what = f'"{resource.api_version}, Resource={resource.plural}"'
-            raise bad_request(
-                f'Unable to find {what} that match label selector "", field selector "{selector}": '
-                f"field label not supported: {field}"
-            )
+            if more or kind.custom:
+                raise bad_request(f"field label not supported: {field}")
+            text = f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+            raise bad_request(text)
         terms.append(_field_term(known[field], value, operator != "!="))
     return lambda obj: all(term(obj) for term in terms)
 

@@ -94,11 +94,13 @@ class _Server:
         self._aggregated = aggregated
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        steps = [step for step in request.path.split("/") if step]
+        steps = _steps(request.path)
         match steps:
             case ["healthz" | "livez" | "readyz", *_]:
                 return web.Response(text="ok")
             case ["version"]:
+                if request.method != "GET":
+                    raise method_not_allowed()
                 return answer(discovery.version_info())
             case [] | ["api" | "apis"] | ["openapi", *_]:
                 return self._described(request, steps)
@@ -108,7 +110,7 @@ class _Server:
                 return self._group(group)
             case ["apis", group, version, *rest]:
                 return await self._group_version(request, group, version, rest)
-        raise no_such_path()
+        return _nowhere()
 
     def _described(self, request: web.Request, steps: list[str]) -> web.Response:
         if request.method != "GET":
@@ -135,11 +137,15 @@ class _Server:
 
     def _group(self, group: str) -> web.Response:
         versions = discovery.groups(self._kinds, self._aggregated).get(group)
-        return _found(discovery.api_group(group, versions) if versions else None)
+        return answer(discovery.api_group(group, versions)) if versions else _nowhere()
 
     async def _group_version(
         self, request: web.Request, group: str, version: str, rest: list[str]
     ) -> web.StreamResponse:
+        if group and group not in discovery.groups(self._kinds, self._aggregated):
+            return _nowhere()
+        if not rest and request.method != "GET":
+            raise method_not_allowed()
         if not rest:
             return _found(discovery.resource_list(self._kinds, group, version, self._aggregated))
         for api in self._aggregated:
@@ -157,6 +163,21 @@ class _Server:
             raise failure(405, "MethodNotAllowed", f"{api.group}/{api.version} is read-only", {})
         status, body = await api.handle("/".join(rest), request.query)
         return answer(body, status)
+
+
+def _steps(path: str) -> list[str]:
+    """An empty namespace means all of them."""
+    found = path.split("/")
+    while "" in found[1:]:
+        place = found.index("", 1)
+        del found[place - 1 if found[place - 1] == "namespaces" and place + 1 < len(found) else place]
+    return [step for step in found if step]
+
+
+def _nowhere() -> web.Response:
+    """Outside of the API a path that is not there is no Status."""
+    headers = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
+    return web.Response(body=b"404 page not found\n", status=404, headers=headers)
 
 
 def _found(body: Json | None) -> web.Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,17 +30,21 @@ def required(field: str, detail: str = "") -> Cause:
 
 
 def bad_value(field: str, value: Any, detail: str) -> Cause:
-    shown = f'"{value}"' if isinstance(value, str) else _shown(value)
-    return Cause(field, "FieldValueInvalid", f"Invalid value: {shown}: {detail}")
+    return Cause(field, "FieldValueInvalid", f"Invalid value: {_shown(value)}: {detail}")
 
 
 def unsupported(field: str, value: Any, supported: Sequence[str]) -> Cause:
     known = ", ".join(f'"{s}"' for s in supported)
-    return Cause(field, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {known}')
+    return Cause(field, "FieldValueNotSupported", f"Unsupported value: {_shown(value)}: supported values: {known}")
 
 
 def duplicate(field: str, value: Any) -> Cause:
-    return Cause(field, "FieldValueDuplicate", f'Duplicate value: "{value}"')
+    return Cause(field, "FieldValueDuplicate", f"Duplicate value: {_shown(value)}")
+
+
+def missing(field: str, value: Any) -> Cause:
+    """A name that refers to nothing."""
+    return Cause(field, "FieldValueNotFound", f"Not found: {_shown(value)}")
 
 
 def too_long(field: str, value: Any, limit: int) -> Cause:
@@ -51,19 +56,17 @@ def forbidden_field(field: str, detail: str) -> Cause:
 
 
 def _shown(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | float) else repr(value)
+    """Strings as Go quotes them, everything else as JSON."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def status_body(code: int, reason: str, message: str, details: Json | None = None) -> Json:
     body: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
     if message:
         body["message"] = message
-    body["reason"] = reason
-    if details:
+    if reason:
+        body["reason"] = reason
+    if details is not None:
         body["details"] = details
     body["code"] = code
     return body
@@ -88,7 +91,7 @@ def qualified(resource: Resource) -> str:
 
 
 def _details(resource: Resource, name: str, kind: str | None = None) -> Json:
-    details: Json = {"name": name}
+    details: Json = {"name": name} if name else {}
     if resource.group:
         details["group"] = resource.group
     details["kind"] = kind or resource.plural
@@ -99,8 +102,11 @@ def not_found(resource: Resource, name: str) -> ApiError:
     return failure(404, "NotFound", f'{qualified(resource)} "{name}" not found', _details(resource, name))
 
 
-def already_exists(resource: Resource, name: str) -> ApiError:
+def already_exists(resource: Resource, name: str, *, ending: bool = False) -> ApiError:
+    """``ending``: what is there is being deleted."""
     message = f'{qualified(resource)} "{name}" already exists'
+    if ending:
+        message = f"object is being deleted: {message}"
     return failure(409, "AlreadyExists", message, _details(resource, name))
 
 
@@ -114,8 +120,30 @@ def conflict(resource: Resource, name: str, detail: str = MODIFIED, subresource:
 
 
 def precondition_failed(resource: Resource, name: str, what: str, wanted: str, found: str) -> ApiError:
-    detail = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
-    return conflict(resource, name, detail)
+    """``what`` is UID or ResourceVersion."""
+    after = "deleted and then recreated" if what == "UID" else "modified"
+    detail = (
+        f"the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). "
+        f"The object might have been {after}"
+    )
+    message = f'Operation cannot be fulfilled on {qualified_kind(resource)} "{name}": {detail}'
+    return failure(409, "Conflict", message, _details(resource, name, resource.kind))
+
+
+def not_this_object(resource: Resource, meta: Json, wanted: str) -> ApiError:
+    """A PUT for the object of another uid, in the words of the storage that finds it out."""
+    place = "/".join(part for part in (resource.plural, meta.get("namespace", ""), meta["name"]) if part)
+    detail = (
+        f"StorageError: invalid object, Code: 4, Key: /registry/{place}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {meta['uid']}"
+    )
+    return conflict(resource, meta["name"], detail)
+
+
+def version_required(resource: Resource, name: str) -> ApiError:
+    cause = bad_value("metadata.resourceVersion", 0, "must be specified for an update")
+    details = _details(resource, name) | {"causes": [cause.to_json()]}
+    return failure(422, "Invalid", f'{qualified(resource)} "{name}" is invalid: {cause}', details)
 
 
 def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> ApiError:
@@ -127,6 +155,12 @@ def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> ApiError:
 
 def qualified_kind(resource: Resource) -> str:
     return f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+
+
+def bad_option(options: str, *causes: Cause) -> ApiError:
+    text = str(causes[0]) if len(causes) == 1 else "[" + ", ".join(str(c) for c in causes) + "]"
+    details = {"group": "meta.k8s.io", "kind": options, "causes": [c.to_json() for c in causes]}
+    return failure(422, "Invalid", f'{options}.meta.k8s.io "" is invalid: {text}', details)
 
 
 def bad_request(message: str) -> ApiError:

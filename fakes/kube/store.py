@@ -40,6 +40,12 @@ class Stored:
             self._bytes = dump(self.object)
         return self._bytes
 
+    def item(self) -> bytes:
+        """The same within a list, which says the kind for all: what begins every object is left out."""
+        head = f'{{"kind":"{self.object["kind"]}","apiVersion":"{self.object["apiVersion"]}",'
+        data = self.data()
+        return b"{" + data[len(head) :] if data.startswith(head.encode()) else data
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -244,6 +250,8 @@ class Store:
     def _stamped(self, obj: Json) -> Stored:
         self.revision += 1
         obj["metadata"]["resourceVersion"] = str(self.revision)
+        if next(iter(obj)) != "kind":
+            obj = {"kind": obj["kind"], "apiVersion": obj["apiVersion"]} | obj
         return Stored(obj, self.revision)
 
     def _shelf(self, resource: Resource) -> Shelf:

@@ -12,7 +12,7 @@ from fakes.kube.codec import dump
 from fakes.kube.kinds import Kind
 from fakes.kube.requests import integer, is_true
 from fakes.kube.selectors import Predicate
-from fakes.kube.status import bad_request, failure, forbidden_field
+from fakes.kube.status import bad_option, bad_request, forbidden_field, unsupported
 from fakes.kube.store import Store, Stored, Watch
 from harness.kube.port import ApiError, EventType, Json
 
@@ -83,13 +83,13 @@ class WatchStream:
         version = self._request.query.get("resourceVersion", "")
         wants_initial = self._request.query.get("sendInitialEvents")
         if version and not (version.isascii() and version.isdigit()):
-            raise bad_request(f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: invalid syntax')
+            text = (
+                f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": invalid syntax'
+            )
+            raise bad_request(text)
         now = self._store.revision
-        if wants_initial is None:
-            initial = version in ("", "0")
-        else:
-            self._check_initial_events()
-            initial = is_true(wants_initial)
+        self._check_options()
+        initial = version in ("", "0") if wants_initial is None else is_true(wants_initial)
         if not initial:
             return iter(()), int(version or now)
         found = [
@@ -97,7 +97,7 @@ class WatchStream:
             for stored in self._store.items(self._kind.resource, self._namespace)
             if self._match is None or self._match(stored.object)
         ]
-        return self._initial(found, now, is_true(wants_initial)), now
+        return self._initial(found, now, is_true(wants_initial) and self._bookmarks), now
 
     def _initial(self, found: list[Stored], version: int, marked: bool) -> Iterator[bytes]:
         for stored in found:
@@ -105,12 +105,23 @@ class WatchStream:
         if marked:
             yield self._bookmark(version, {"k8s.io/initial-events-end": "true"})
 
-    def _check_initial_events(self) -> None:
+    def _check_options(self) -> None:
         query = self._request.query
-        if query.get("resourceVersionMatch") != "NotOlderThan":
-            raise _refused("resourceVersionMatch", "sendInitialEvents requires resourceVersionMatch=NotOlderThan")
-        if is_true(query.get("sendInitialEvents")) and not self._bookmarks:
-            raise _refused("allowWatchBookmarks", "sendInitialEvents requires setting allowWatchBookmarks to true")
+        rule, initial = query.get("resourceVersionMatch", ""), query.get("sendInitialEvents")
+        causes = []
+        if query.get("continue"):
+            text = "resourceVersionMatch is forbidden when continue is provided"
+            causes.append(forbidden_field("resourceVersionMatch", text))
+        elif initial is not None and rule != "NotOlderThan":
+            text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+            causes.append(forbidden_field("resourceVersionMatch", text))
+            if rule:
+                causes.append(unsupported("resourceVersionMatch", rule, ["NotOlderThan"]))
+        elif rule and initial is None:
+            text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            causes.append(forbidden_field("resourceVersionMatch", text))
+        if causes:
+            raise bad_option("ListOptions", *causes)
 
     async def _follow(self, response: web.StreamResponse, watch: Watch) -> None:
         while True:
@@ -122,7 +133,11 @@ class WatchStream:
                 continue
             now_s = self._loop.time()
             transport = self._request.transport
-            if now_s >= self._end_s or transport is None or transport.is_closing():
+            if transport is None or transport.is_closing():
+                return
+            if now_s >= self._end_s:
+                if self._bookmarks:  # a last word, so that the client may resume where nothing was missed
+                    await response.write(self._bookmark(self._store.revision, {}))
                 return
             if self._bookmarks and now_s >= self._bookmark_s:
                 # Nothing of this resource has changed up to the store's revision: the client may resume from there.
@@ -133,17 +148,11 @@ class WatchStream:
 
     def _bookmark(self, version: int, annotations: dict[str, str]) -> bytes:
         resource = self._kind.resource
-        meta: Json = {"resourceVersion": str(version), "creationTimestamp": None}
+        meta: Json = {"resourceVersion": str(version)}
         if annotations:
             meta["annotations"] = annotations
         obj = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": meta}
         return _line(EventType.BOOKMARK, dump(obj))
-
-
-def _refused(field: str, detail: str) -> ApiError:
-    cause = forbidden_field(field, detail)
-    message = f'ListOptions.meta.k8s.io "" is invalid: {cause}'
-    return failure(422, "Invalid", message, {"kind": "ListOptions", "causes": [cause.to_json()]})
 
 
 def _line(type: EventType, data: bytes) -> bytes:

@@ -8,18 +8,29 @@ from typing import Any
 from aiohttp import web
 
 from fakes.kube.api import Api, Write
-from fakes.kube.deletion import Deleted, DeleteOptions
+from fakes.kube.codec import dump
+from fakes.kube.deletion import Deleted
 from fakes.kube.kinds import Kind
 from fakes.kube.listing import Listing
+from fakes.kube.negotiation import Form, form_of
 from fakes.kube.podlogs import PodLogs, asked, read_log
-from fakes.kube.pods import bind, delete_options, evict
-from fakes.kube.requests import Target, bad_option, integer, is_true, patch_type, read_body, write_of
+from fakes.kube.pods import bind, evict, named_body
+from fakes.kube.requests import Target, delete_options, integer, is_true, patch_type, read_body, write_of
 from fakes.kube.scale import patch_scale, scale_of, update_scale
-from fakes.kube.shown import answer, data_of, shown
-from fakes.kube.status import bad_request, method_not_allowed, no_such_path, not_served, required, success_body
+from fakes.kube.shown import answer, data_of, partial, shown
+from fakes.kube.status import (
+    bad_option,
+    forbidden_field,
+    method_not_allowed,
+    no_such_path,
+    not_found,
+    not_served,
+    required,
+    success_body,
+)
 from fakes.kube.store import Stored
 from fakes.kube.streaming import WatchStream
-from fakes.kube.tables import table, wants_table
+from fakes.kube.tables import table
 from harness.kube import port
 from harness.kube.port import PatchType
 
@@ -53,7 +64,7 @@ class Verbs:
                 body = await read_body(request, write, target.kind)
                 stored = self._api.create(target.kind.resource, target.namespace, body, write)
                 return self._shown(request, target.kind, stored, write, 201)
-            case "DELETE":
+            case "DELETE" if target.kind.collections and (target.namespace or not target.kind.resource.namespaced):
                 return await self._delete_collection(request, target)
         raise method_not_allowed()
 
@@ -74,7 +85,7 @@ class Verbs:
                 return await self._patch(request, target, name)
             case "DELETE":
                 body = await read_body(request)
-                options = self._delete_options(request, body)
+                options = delete_options(request, body)
                 deleted = self._api.deleter.delete(resource, self._api.get(resource, namespace, name), options)
                 return answer(_deletion(kind, deleted))
         raise method_not_allowed()
@@ -84,12 +95,16 @@ class Verbs:
         type = patch_type(request)
         write = write_of(request)
         body = await read_body(request)
+        force = request.query.get("force")
+        if type is not None and force is not None:
+            raise bad_option("PatchOptions", forbidden_field("force", "may not be specified for non-apply patch"))
         if type is None:
             if not request.query.get("fieldManager"):
                 raise _manager_required()
             write = replace(write, operation="Apply")
-            force = is_true(request.query.get("force"))
-            stored, created = self._api.apply(resource, namespace, name, body, write, target.subresource, force=force)
+            stored, created = self._api.apply(
+                resource, namespace, name, body, write, target.subresource, force=is_true(force)
+            )
             return self._shown(request, kind, stored, write, 201 if created else 200)
         stored = self._api.patch(resource, namespace, name, body, type, write, target.subresource)
         return self._shown(request, kind, stored, write)
@@ -100,6 +115,8 @@ class Verbs:
             raise not_served(f"{kind.resource.plural}/{sub}")
         if kind.resource == port.NAMESPACE and sub == "finalize":
             raise not_served("namespaces/finalize")
+        if sub in ("status", "scale") and kind.custom and sub not in kind.subresources:
+            raise not_found(kind.resource, name)
         if sub not in kind.subresources or target.rest:
             raise no_such_path()
         match sub, request.method:
@@ -115,10 +132,12 @@ class Verbs:
             case "scale", _:
                 return await self._scale(request, target, name)
             case "eviction", "POST":
-                evict(self._api, target.namespace or "", name, await read_body(request), write_of(request))
+                body = named_body(await read_body(request), "Eviction", "policy/v1")
+                evict(self._api, target.namespace or "", name, body, write_of(request))
                 return answer(success_body(201), 201)
             case "binding", "POST":
-                bind(self._api, target.namespace or "", name, await read_body(request), write_of(request))
+                body = named_body(await read_body(request), "Binding", "v1")
+                bind(self._api, target.namespace or "", name, body, write_of(request))
                 return answer(success_body(201), 201)
             case "log", "GET":
                 return await self._log(request, target, name)
@@ -126,11 +145,13 @@ class Verbs:
 
     async def _log(self, request: web.Request, target: Target, name: str) -> web.StreamResponse:
         pod = self._api.get(port.POD, target.namespace, name).object
-        if self._logs is None:
-            raise not_served("pods/log: this world keeps no logs of its containers")
         numbers = {key: integer(request, key) for key in _LOG_NUMBERS}
         what = asked(pod, request.query, numbers, self._api.store.wall.now())
-        text = read_log(self._logs, pod, what)
+        if not pod["spec"].get("nodeName"):
+            return web.Response(status=204)
+        if self._logs is None:
+            raise not_served("pods/log: this world keeps no logs of its containers")
+        text = read_log(self._logs, what)
         if not what.follow:
             return web.Response(text=text, content_type="text/plain")
         more = self._logs.follow(what.namespace, what.pod, what.container, timestamps=what.timestamps)
@@ -150,31 +171,20 @@ class Verbs:
             return answer(scale_of(target.kind, self._api.get(resource, namespace, name).object))
         body = await read_body(request)
         if request.method == "PUT":
-            return answer(update_scale(self._api, resource, namespace, name, body, write_of(request)))
+            write = write_of(request)
+            return answer(update_scale(self._api, resource, namespace, name, body, write), 200, write.warnings)
         if request.method == "PATCH":
             type = patch_type(request) or PatchType.MERGE
             return answer(patch_scale(self._api, resource, namespace, name, body, type, write_of(request)))
         raise method_not_allowed()
 
     async def _delete_collection(self, request: web.Request, target: Target) -> web.StreamResponse:
-        options = self._delete_options(request, await read_body(request))
+        options = delete_options(request, await read_body(request))
         match = self._listing.selection(request, target)
         found = self._api.list(target.kind.resource, target.namespace, match)
         for stored in found:
             self._api.deleter.delete(target.kind.resource, stored, options)
         return self._listing.listed(request, target, found)
-
-    def _delete_options(self, request: web.Request, body: Any) -> DeleteOptions:
-        """The body wins; clients that send none put the options into the query."""
-        raw = body if isinstance(body, dict) else {}
-        if body is not None and not isinstance(body, dict):
-            raise bad_request("the body is no DeleteOptions")
-        grace_s = integer(request, "gracePeriodSeconds")
-        if grace_s is not None:
-            raw = {"gracePeriodSeconds": grace_s} | raw
-        if policy := request.query.get("propagationPolicy"):
-            raw = {"propagationPolicy": policy} | raw
-        return delete_options(raw, write_of(request).dry_run)
 
     async def _watch(self, request: web.Request, target: Target) -> web.StreamResponse:
         kind = target.kind
@@ -186,15 +196,19 @@ class Verbs:
             meta = {"resourceVersion": str(stored.version)}
             include = request.query.get("includeObject", "Metadata")
             now = self._api.store.wall.now()
-            data = table(kind, [stored], now, include, meta, columns=first)
+            data = table(kind, [stored], now, include, meta, columns=first)  # later ones need not repeat them
             first = False
             return data
 
         def as_view(stored: Stored) -> bytes:
             return data_of(kind, stored)
 
+        def as_metadata(stored: Stored) -> bytes:
+            return dump(partial(kind, stored.object))
+
         plain = as_view if kind.view else Stored.data
-        render = as_row if wants_table(request.headers.get("Accept", "")) else plain
+        forms = {Form.TABLE: as_row, Form.METADATA: as_metadata, Form.WHOLE: plain}
+        render = forms[form_of(request.headers.get("Accept", ""))]
         return await WatchStream(request, self._api.store, kind, target.namespace, match, render).run()
 
     def _shown(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,10 +58,16 @@ USERS: dict[str, tuple[str, ...]] = {
 
 @contextlib.asynccontextmanager
 async def running_control_plane(
-    binaries: Binaries, folder: Path, *, logs: Path | None = None, settings: Settings | None = None
+    binaries: Binaries,
+    folder: Path,
+    *,
+    logs: Path | None = None,
+    settings: Settings | None = None,
+    without: Collection[str] = (),
 ) -> AsyncIterator[ControlPlane]:
     """Up and serving for the length of the block. ``folder`` is made, and removed at the end; the logs (by default
-    beside it, in ``logs``) stay. TargetError, with the program's last lines, when one does not come up."""
+    beside it, in ``logs``) stay. ``without`` names components that are not to run (the scheduler, say).
+    TargetError, with the program's last lines, when one does not come up."""
     services = Services(logs or folder.parent / "logs")
     with HeldPorts() as ports:
         try:
@@ -69,7 +75,7 @@ async def running_control_plane(
             etcd, apiserver, *others = launches(binaries, control_plane.layout, settings or Settings())
             await services.start(etcd)
             await services.start(apiserver)
-            await services.start(*others)
+            await services.start(*(launch for launch in others if launch.name not in without))
             yield control_plane
         finally:
             await services.stop()

@@ -6,7 +6,7 @@ the object that an earlier call saved as ``x``, and ``{x.next}`` is the continue
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,8 @@ class Call:
     """Parts of the body (dotted, ``*`` for any one step) that say nothing about the server."""
     watch: bool = False
     """The answer is a stream of events that ends by itself (timeoutSeconds)."""
+    pick: Callable[[Any], Any] | None = None
+    """Of the body, what is compared: for answers that list what only one side serves."""
     until: bool = False
     """Repeated until it succeeds: for what a controller of the real side does a moment later."""
 
@@ -74,7 +76,7 @@ class Case:
     error: bool = False
     """An error or a race, as against a plain success."""
     pods: bool = False
-    """Needs the namespace's default ServiceAccount, as every pod does."""
+    """Needs what the namespace is furnished with, its default ServiceAccount as every pod does."""
 
 
 def case(
@@ -111,3 +113,14 @@ def delete(path: str, body: Any = None, **rest: Any) -> Call:
 
 def setup(method: str, path: str, body: Any = None, save: str = "", type: str = JSON) -> Call:
     return Call(method, path, body, type, save=save, setup=True)
+
+
+def taken_for_ours(*steps: int) -> tuple[Explained, ...]:
+    """What a client did wrong and the real server answers with 500."""
+    why = (
+        "the real server takes this for its own failure (500 without a reason), the embedded one for the client's; "
+        "the message is the same"
+    )
+    return tuple(
+        Explained(f"[{i}].{part}", why) for i in steps or (0,) for part in ("status", "body.code", "body.reason")
+    )

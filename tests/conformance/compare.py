@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import fnmatch
+import re
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,12 +55,17 @@ def judge(case: Case, ours: list[Any], real: list[Any]) -> Outcome:
     found = differences(ours, real)
     left, used = [], set()
     for where, mine, theirs in found:
-        by = [e.where for e in case.explained if fnmatch.fnmatchcase(where, e.where.replace("[", "[[]"))]
+        by = [e.where for e in case.explained if _fits(where, e.where)]
         used.update(by)
         if not by:
             left.append((where, mine, theirs))
     stale = tuple(e.where for e in case.explained if e.where not in used)
     return Outcome(case, tuple(left), stale)
+
+
+def _fits(where: str, pattern: str) -> bool:
+    """``*`` is anything; brackets stand for themselves."""
+    return re.fullmatch(".*".join(re.escape(part) for part in pattern.split("*")), where) is not None
 
 
 async def compare(cases: Sequence[Case], server: RealServer, prefix: str = "c") -> list[Outcome]:

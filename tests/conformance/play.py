@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import re
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ class Names:
     """Identities in the order in which they are first seen, so that two servers' answers can be compared."""
 
     uids: dict[str, str] = field(default_factory=dict)
+    prefixes: set[str] = field(default_factory=set)
+    """What requests asked to be the beginning of a generated name."""
     versions: dict[str, str] = field(default_factory=dict)
 
     def uid(self, text: str) -> str:
@@ -72,8 +75,9 @@ class _Run:
             if answer.status not in (201, 409):
                 raise SetupFailed(await answer.text())
         if case.pods:
-            path = f"/api/v1/namespaces/{self.namespace}/serviceaccounts/default"
-            await self.step(Call("GET", path, setup=True, until=True))
+            for what in ("serviceaccounts/default", "configmaps/kube-root-ca.crt"):
+                path = f"/api/v1/namespaces/{self.namespace}/{what}"
+                await self.step(Call("GET", path, setup=True, until=True))
 
     async def step(self, step: Call | Watch | Events) -> None:
         match step:
@@ -102,15 +106,20 @@ class _Run:
             if status >= 400:
                 raise SetupFailed(f"{call.method} {call.path}: {status} {data[:500]!r}")
             return
+        if call.pick is not None:
+            body = call.pick(body)
         shown = {k: headers.getall(k) for k in _HEADERS if k in headers}
         self.seen.append({"status": status, "headers": shown, "body": self._normal(body, call.drop)})
 
     async def _send(self, call: Call) -> tuple[int, Any, bytes]:
         path, body = self._filled(call.path), self._filled(call.body)
         data: Any = None
+        if isinstance(body, dict) and isinstance(body.get("metadata"), dict) and body["metadata"].get("generateName"):
+            self.names.prefixes.add(body["metadata"]["generateName"])
         headers = {"Accept": call.accept, "User-Agent": "conformance/1"} | self._filled(dict(call.headers))
         if body is not None:
-            data = body if isinstance(body, str | bytes) else json.dumps(body)
+            text = body if isinstance(body, str | bytes) else json.dumps(body)
+            data = io.BytesIO(text.encode() if isinstance(text, str) else text)
             headers.setdefault("Content-Type", call.type)
         async with asyncio.timeout(ANSWER_S):
             async with self.http.request(call.method, path, data=data, headers=headers) as answer:
@@ -154,10 +163,16 @@ class _Run:
 def _read(data: bytes, lines: bool) -> Any:
     try:
         if lines:
-            return [json.loads(line) for line in data.splitlines() if line]
+            events = [json.loads(line) for line in data.splitlines() if line]
+            return [e for e in events if not _is_plain_bookmark(e)]
         return json.loads(data) if data else None
     except ValueError:
         return data.decode(errors="replace")
+
+
+def _is_plain_bookmark(event: Any) -> bool:
+    """One that comes when it comes; the one that ends the initial events is no such."""
+    return bool(event["type"] == "BOOKMARK" and not event["object"]["metadata"].get("annotations"))
 
 
 @dataclass(slots=True)
@@ -172,23 +187,27 @@ class _Normaliser:
             return self._object(value, path)
         if isinstance(value, list):
             items = _sorted_managers(value) if path and path[-1] == "managedFields" else value
+            if any(isinstance(v, dict) and v.get("reason") == "FieldManagerConflict" for v in items):
+                items = sorted(items, key=lambda v: str(v.get("field")))  # the real server has no order among them
             return [self.value(v, (*path, str(i))) for i, v in enumerate(items)]
         return self._text(value) if isinstance(value, str) else value
 
     def _object(self, value: dict[str, Any], path: tuple[str, ...]) -> Any:
         is_list = "items" in value or "rows" in value
         found = {}
-        for key, item in value.items():
+        for key, item in sorted(value.items()):
             at = (*path, key)
-            if key == "resourceVersion" and isinstance(item, str) and item.isdigit() and item != "0":
+            if any(_matches(d, at) for d in self.drop):
+                found[key] = "<dropped>"
+            elif key == "resourceVersion" and isinstance(item, str) and item.isdigit() and item != "0":
                 in_list = path and path[-1] == "metadata" and self._in_list
                 found[key] = "<list version>" if in_list else self.names.version(item)
             elif key == "metadata" and isinstance(item, dict):
                 self._in_list = is_list
                 found[key] = self.value(item, at)
                 self._in_list = False
-                if prefix := item.get("generateName"):
-                    found[key]["name"] = f"{prefix}<generated>" if item.get("name", "").startswith(prefix) else "?"
+            elif key == "ca.crt":
+                found[key] = "<certificate>"
             elif key == "continue" and item:
                 found[key] = "<continue>"
             elif key == "cells" and isinstance(item, list):
@@ -204,6 +223,8 @@ class _Normaliser:
     _in_list: bool = False
 
     def _text(self, text: str) -> str:
+        for prefix in self.names.prefixes:
+            text = re.sub(re.escape(prefix) + r"[a-z0-9]{5}\b", f"{prefix}<generated>", text)
         text = _UUID.sub(lambda m: self.names.uid(m[0]), text)
         text = _TIME.sub(lambda m: "<micro time>" if m[1] else "<time>", text)
         text = _CLUSTER_IP.sub("<cluster ip>", _ACCESS.sub("kube-api-access-<random>", text))

@@ -14,7 +14,7 @@ from fakes.controllers.objects import condition_of, is_ready, name_of, node_of
 from fakes.controllers.replicaset import ReplicaSetController
 from fakes.controllers.scheduler import Scheduler
 from fakes.kube.api import Api
-from fakes.kube.deletion import DeleteOptions
+from fakes.kube.delete_options import DeleteOptions
 from fakes.timing import Timing
 from harness.kube.port import DEPLOYMENT, NODE, POD, REPLICA_SET, EventType, NotFound, Resource
 

@@ -112,7 +112,7 @@ def request_of(rng: Random) -> tuple[str, str, bytes | None, dict[str, str]]:
     if method == "DELETE" and rng.random() < 0.02:
         on_item = False
     path = resource.path(namespace, name if on_item else None, sub if on_item else None)
-    headers = {"Accept": TABLE} if rng.random() < 0.2 else {}
+    headers = {"Content-Type": "application/json"} | ({"Accept": TABLE} if rng.random() < 0.2 else {})
     body: Any = body_of(resource, name, rng)
     if method == "PATCH":
         kind = rng.choice((*PatchType, "application/apply-patch+yaml"))

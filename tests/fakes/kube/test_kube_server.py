@@ -124,7 +124,8 @@ async def test_every_error_is_a_status(
 
 @pytest.mark.parametrize("body", ["{", "[1]", "null", '"text"', "NaN", '{"a":' * 500 + "1" + "}" * 500])
 async def test_bodies_that_are_no_object(http: aiohttp.ClientSession, body: str) -> None:
-    got, answer = await fetch(http, "POST", CONFIG_MAPS, data=body)
+    headers = {"Content-Type": "application/json"}
+    got, answer = await fetch(http, "POST", CONFIG_MAPS, data=body, headers=headers)
     assert (got, answer["reason"]) == (400, "BadRequest")
 
 
