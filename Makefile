@@ -39,6 +39,12 @@ behaviour: $(READY)  ## scenarios on the embedded control plane and on a real on
 test-controlplane: $(READY)  ## the shipped experiments on a real control plane; exits 77 where its programs are missing
 	@$(BIN)/python tests/whole_runs/repeat.py --target controlplane --seeds 1 --reports reports/controlplane
 
+conformance: $(READY)  ## the embedded API beside a real kube-apiserver, case by case (77 where the programs are missing)
+	@$(BIN)/python tests/conformance/whole.py --write docs/conformance.md
+
+fuzz: $(READY)  ## 10,000 random and mutated requests to the embedded API
+	@FUZZ=10000 $(BIN)/python -m pytest -q tests/fakes/kube/test_kube_fuzz.py
+
 repeat: $(READY)  ## every shipped experiment over ten seeds (about an hour)
 	@$(BIN)/python tests/whole_runs/repeat.py --reports reports/repeat
 

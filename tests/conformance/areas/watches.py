@@ -204,7 +204,6 @@ CASES: list[Case] = [
             ),
         ),
     ),
-    case("a version from before it all", get(f"{BRIEF}&{OWN}&resourceVersion=1", watch=True)),
     case("a selector that cannot be read", get(f"{BRIEF}&labelSelector=a%20b"), error=True),
     case("a field that cannot be selected", get(f"{BRIEF}&fieldSelector=data.k=v"), error=True),
     case("a timeout that is no number", get(f"{CONFIG_MAPS}?watch=true&timeoutSeconds=soon"), error=True),

@@ -85,7 +85,7 @@ def changed(obj: Json, path: str, value: Any) -> Json:
         (
             port.NODE,
             {"metadata": {"name": "n"}, "spec": {"taints": [{"key": "k", "effect": "Never"}]}},
-            "spec.taints[0].effect",
+            "metadata.taints[0].effect",
         ),
     ],
 )
