@@ -274,6 +274,27 @@ def down() -> ExitCode:
     return ExitCode.PASS
 
 
+@app.command()
+def sweep(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[DIR]...", help="Folders of runs, or folders of such; else reports and .gpu-harness."),
+    ] = None,
+    reports: Annotated[Path, typer.Option(help="Where runs are looked for.")] = Path("reports"),
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what is left; change nothing.")] = False,
+) -> ExitCode:
+    """Find what dead runs left changed in a cluster, and heal it."""
+    from harness.run.sweeping import default_roots, find_runs
+    from harness.run.sweeping import sweep as sweep_runs
+
+    for given in runs or ():
+        if not given.is_dir():
+            raise BadInput(
+                f"there is no folder {given}", hint="name the folder of a run, reports/<experiment>/<utc-start>"
+            )
+    return sweep_runs(list(find_runs(runs or default_roots(reports))), heal=not dry_run, say=typer.echo)
+
+
 def _cut(
     trace: Path | None, start_s: float, duration_s: float | None, speed: float, scale: float, loop: bool
 ) -> TraceCut | None:

@@ -17,6 +17,7 @@ from harness.history.run_info import RunInfo
 from harness.history.seal import seal
 from harness.printable import line
 from harness.run.judging import judge_run, print_verdict, report_run, write_verdict
+from harness.run.lock import hold_lock
 from harness.run.preparing import Prepared
 from harness.run.progress import Progress
 from harness.run.provenance import repeat_command
@@ -82,6 +83,7 @@ def _begin(prepared: Prepared, reports: Path, args: Sequence[str]) -> tuple[RunD
     """The run's folder with spec and plan in it; where in it the experiment lies; and how to repeat the run."""
     experiment, plan = prepared.experiment, prepared.plan
     run_dir = create(reports, experiment.path)
+    hold_lock(run_dir.path)  # while this process lives no sweep takes the run for a dead one's
     spec_path = keep_spec(run_dir, experiment.path, experiment.files)
     run_dir.plan.write_text(plan.to_json())
     plan.schedule.write(run_dir.schedule)

@@ -12,6 +12,7 @@ import json
 import signal
 import traceback
 from collections.abc import Awaitable
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import FrameType
 from typing import Protocol, TypeVar
@@ -121,8 +122,9 @@ class Supervisor:
     async def _course(self, writer: HistoryWriter) -> None:
         self._view.say(f"bringing up the target {self._target.name}")
         connection = await self._or_stop(self._target.up())
-        connection.write(self._dir.connection)
         async with HttpKube(connection.kubeconfig) as kube:
+            connection = replace(connection, fingerprint=await self._or_stop(kube.fingerprint()))
+            connection.write(self._dir.connection)
             recorder = Recorder(kube, self._clock, writer, connection, self._settings.workload)
             try:
                 await self._or_stop(recorder.start())

@@ -34,6 +34,8 @@ class Connection:
     time_scale: float
     bookmark_s: float = BOOKMARK_S
     """Clock seconds after which the API server sends a bookmark on every watch."""
+    fingerprint: str = ""
+    """The uid of kube-system: which cluster this is, whoever answers at its address later."""
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self) | {"kubeconfig": str(self.kubeconfig)}, indent=1) + "\n")

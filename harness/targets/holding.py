@@ -10,11 +10,13 @@ import argparse
 import asyncio
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from harness.errors import ExitCode, HarnessError
+from harness.kube.http import HttpKube
 from harness.spec.experiment import load_experiment
-from harness.targets.base import CONNECTION_FILE, Target
+from harness.targets.base import CONNECTION_FILE, Connection, Target
 from harness.targets.choosing import TARGETS
 from harness.targets.wanted import Places, Wanted, two_empty_nodes, wanted_by
 
@@ -34,7 +36,7 @@ async def hold(target: Target, folder: Path, ttl_s: float) -> None:
         await asyncio.wait({coming_up, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if not coming_up.done():
             return
-        connection = coming_up.result()
+        connection = await _with_fingerprint(coming_up.result())
         part = folder / f".{CONNECTION_FILE}.part"
         connection.write(part)
         part.rename(folder / CONNECTION_FILE)
@@ -48,6 +50,11 @@ async def hold(target: Target, folder: Path, ttl_s: float) -> None:
         coming_up.cancel()
         await asyncio.gather(coming_up, stopping, return_exceptions=True)
         await target.down()
+
+
+async def _with_fingerprint(connection: Connection) -> Connection:
+    async with HttpKube(connection.kubeconfig) as kube:
+        return replace(connection, fingerprint=await kube.fingerprint())
 
 
 def main() -> int:

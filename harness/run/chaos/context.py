@@ -21,6 +21,7 @@ from harness.clock import NS_PER_S, START_NS_ENV, RunClock, monotonic_ns
 from harness.errors import BadInput, InternalError
 from harness.faults.port import Objects
 from harness.run.chaos.interrupt import Interruption
+from harness.run.lock import hold_lock
 from harness.targets.base import CONNECTION_ENV, CONNECTION_FILE, Connection
 from harness.targets.manifests import read_manifests
 
@@ -164,6 +165,8 @@ def build_context(experiment: Mapping[str, Any], source: str | None, interruptio
         )
     run_dir = os.environ.get(RUN_DIR_ENV)
     path = Path(run_dir) if run_dir else _new_run_dir(connection_file)
+    if not run_dir:
+        hold_lock(path)  # for as long as this process lives, so that no sweep takes it for a dead run's
     clock = RunClock(int(os.environ.get(START_NS_ENV) or monotonic_ns()), settings.time_scale)
     load_start = os.environ.get(LOAD_START_ENV)
     beside = (Path(source).resolve().parent,) if source and Path(source).is_file() else ()

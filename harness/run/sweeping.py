@@ -1,0 +1,175 @@
+"""Finds what dead runs left changed, and heals it: ``gpu-harness sweep``. Idempotent.
+
+It refuses a run that is still alive, and a cluster that is not the one the run changed. What cannot be healed is named,
+with why and with the command by which a person undoes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import yaml
+
+from harness.clock import RunClock, monotonic_ns
+from harness.errors import ExitCode, HarnessError
+from harness.faults.guards import STARTED_BY_US
+from harness.faults.heal import heal_all
+from harness.faults.undo import UNDO_FILE, ResumeProcess, UndoEntry, UndoJournal, replay
+from harness.faults.undoing import by_hand
+from harness.kube.http import HttpKube
+from harness.kube.port import ApiError
+from harness.run.lock import is_alive
+from harness.targets.base import CONNECTION_FILE, Connection
+
+CONNECT_WITHIN_S = 3.0
+
+
+class Found(enum.StrEnum):
+    """What became of one run's changes."""
+
+    HEALED = "healed"
+    PENDING = "pending"
+    """Listed only; nothing was tried."""
+    ALIVE = "alive"
+    """Its process still runs and heals by itself."""
+    LEFT = "left"
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """One run with changes that nobody had undone. ``lines`` say which, what was done, and what stands."""
+
+    run_dir: Path
+    found: Found
+    lines: tuple[str, ...]
+
+    @property
+    def clean(self) -> bool:
+        return self.found in (Found.HEALED, Found.ALIVE)
+
+
+def find_runs(roots: Sequence[Path]) -> Iterator[Path]:
+    """Folders under the roots whose journal has something pending, or lines that nobody can read."""
+    seen: set[Path] = set()
+    for root in roots:
+        for journal in sorted(root.rglob(UNDO_FILE)) if root.is_dir() else ():
+            folder = journal.parent.resolve()
+            if folder in seen:
+                continue
+            seen.add(folder)
+            found = replay(journal)
+            if found.pending or found.damaged:
+                yield journal.parent
+
+
+def sweep(run_dirs: Sequence[Path], *, heal: bool, say: Callable[[str], None]) -> ExitCode:
+    """All of them, one after another. FAIL where something stands, or would without ``heal``."""
+    if not run_dirs:
+        say("nothing is left: every change of every run found here has been undone")
+    clean = True
+    for run_dir in run_dirs:
+        leftover = asyncio.run(sweep_one(run_dir, heal=heal))
+        clean = clean and leftover.clean
+        say(f"{leftover.run_dir}: {leftover.found}")
+        for line in leftover.lines:
+            say(f"  {line}")
+    return ExitCode.PASS if clean else ExitCode.FAIL
+
+
+async def sweep_one(run_dir: Path, *, heal: bool) -> Leftover:
+    """One run's leftovers, healed unless only to be listed."""
+    journal = replay(run_dir / UNDO_FILE)
+    pending = tuple(_said(entry) for entry in journal.pending) + journal.damaged
+    if is_alive(run_dir):
+        return Leftover(run_dir, Found.ALIVE, ("its process is still running, and heals by itself",))
+    if not heal:
+        return Leftover(run_dir, Found.PENDING, pending)
+    try:
+        connection = _connection_of(run_dir)
+    except HarnessError as error:
+        return Leftover(run_dir, Found.LEFT, (f"nobody knows which cluster it changed: {error}", *pending))
+    gone = await _why_gone(connection)
+    if gone is None:
+        why_not = await _another_cluster(connection)
+        if why_not is not None and connection.target in STARTED_BY_US:
+            gone = why_not
+        elif why_not is not None:
+            return Leftover(run_dir, Found.LEFT, (f"refused: {why_not}", *pending))
+    if gone is not None:
+        _close_with_the_cluster(run_dir, connection, gone)
+    report = await heal_all(run_dir, connection)
+    left = report.left + report.errors
+    done = tuple(f"undone: {line}" for line in report.undone)
+    return Leftover(run_dir, Found.LEFT if left else Found.HEALED, (*left, *done))
+
+
+def _said(entry: UndoEntry) -> str:
+    return f"{entry}; by hand: {by_hand(entry.undo)}"
+
+
+def _connection_of(run_dir: Path) -> Connection:
+    """A run has its own; one of plain ``chaos run`` lies beside the connection that it used."""
+    own = run_dir / CONNECTION_FILE
+    return Connection.read(own if own.exists() else run_dir.parent / CONNECTION_FILE)
+
+
+async def _why_gone(connection: Connection) -> str | None:
+    """Why there is nothing left that could be changed back: a cluster of ours that has ended took all with it.
+
+    Only a refused connection says so. A server that hangs may come back.
+    """
+    if connection.target not in STARTED_BY_US:
+        return None
+    if not connection.kubeconfig.exists():
+        return "its cluster has ended, and all that was in it"
+    address = _api_address(connection.kubeconfig)
+    if address is None:
+        return None
+    try:
+        socket.create_connection(address, CONNECT_WITHIN_S).close()
+    except ConnectionRefusedError:
+        return "its cluster has ended, and all that was in it"
+    except OSError:
+        return None
+    return None
+
+
+def _api_address(kubeconfig: Path) -> tuple[str, int] | None:
+    try:
+        server = urlsplit(str(yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]["server"]))
+    except (OSError, yaml.YAMLError, KeyError, IndexError, TypeError):
+        return None
+    return (server.hostname, server.port or 443) if server.hostname else None
+
+
+async def _another_cluster(connection: Connection) -> str | None:
+    """Why what answers is not what the run changed, None where it is, or where nobody answers."""
+    if not connection.fingerprint:
+        return None
+    try:
+        async with HttpKube(connection.kubeconfig) as kube:
+            found = await kube.fingerprint()
+    except (HarnessError, ApiError, OSError):
+        return None
+    if found == connection.fingerprint:
+        return None
+    return f"another cluster answers there (kube-system has uid {found}, the run's had {connection.fingerprint})"
+
+
+def _close_with_the_cluster(run_dir: Path, connection: Connection, why: str) -> None:
+    """Closes what was changed in the cluster. A stopped process of this machine is no part of it, and stays open."""
+    journal = UndoJournal(run_dir, RunClock(monotonic_ns(), connection.time_scale))
+    for entry in journal.replay().pending:
+        if entry.undo is not None and not isinstance(entry.undo, ResumeProcess):
+            journal.undone(entry.seq, why)
+
+
+def default_roots(reports: Path) -> list[Path]:
+    """Where runs of this folder lie: reports, and what plain ``chaos run`` made beside the cluster of ``up``."""
+    return [reports, Path(".gpu-harness")]

@@ -1,0 +1,138 @@
+"""What a killed run left is found and healed, by whoever comes later, once."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from chaos_world import ChaosRun, action, chaos_run, experiment, spot
+
+from harness.clock import RunClock
+from harness.errors import ExitCode
+from harness.faults.objects import RUN_LABEL
+from harness.faults.undo import UNDO_FILE, CancelInterruption, DeleteObjects, ObjectRef, UndoJournal
+from harness.kube.port import CONFIG_MAP, NotFound
+from harness.run.lock import hold_lock
+from harness.run.sweeping import Found, find_runs, sweep
+from harness.targets.base import CONNECTION_FILE, Connection
+
+MANIFEST = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "extra", "namespace": "inference"}}
+FAR_S = 1e6
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Iterator[ChaosRun]:
+    """A real ``chaos run`` that was killed with two changes standing: a spot notice, and an object of its own."""
+    (tmp_path / "extra.yaml").write_text(yaml.safe_dump(MANIFEST))
+    with chaos_run(tmp_path) as run:
+        run.prepare(experiment(action("apply_objects", after_s=0, manifest="extra.yaml"), spot(notice_s=FAR_S)))
+        run.start()
+        run.until(lambda: run.stages().count("observed") == 2)
+        assert run.process is not None
+        run.process.kill()
+        run.process.wait()
+        yield run
+
+
+@pytest.fixture
+def dead(tmp_path: Path) -> Iterator[ChaosRun]:
+    """The same changes and journal, without the process that made them."""
+    with chaos_run(tmp_path) as run:
+        run.prepare(experiment(spot()))
+        journal = UndoJournal(tmp_path, RunClock(0, 1.0))
+        journal.before("apply_objects-1", DeleteObjects("r", (ObjectRef("v1", "ConfigMap", "extra", "inference"),)))
+        labelled = MANIFEST | {"metadata": {"name": "extra", "labels": {RUN_LABEL: "r"}}}
+        run.world.do(run.world.kube.create(CONFIG_MAP, labelled, "inference"))
+        journal.before("spot_interruption-1", CancelInterruption("i-spot-1", "spot-1"))
+        run.world.do(interrupt(run))
+        yield run
+
+
+async def interrupt(run: ChaosRun) -> None:
+    run.world.cloud.interrupt("i-spot-1", FAR_S)
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+def extra_exists(run: ChaosRun) -> bool:
+    try:
+        run.world.do(run.world.kube.get(CONFIG_MAP, "extra", "inference"))
+    except NotFound:
+        return False
+    return True
+
+
+def rewrite(run: ChaosRun, change: Callable[[Connection], Connection]) -> None:
+    path = run.folder / CONNECTION_FILE
+    change(Connection.read(path)).write(path)
+
+
+def test_it_heals_what_the_dead_left_and_then_there_is_nothing(killed: ChaosRun, said: list[str]) -> None:
+    dead = killed
+    assert len(dead.undo.pending) == 2 and "interrupting" in dead.world.states().values()
+    assert list(find_runs([dead.folder.parent])) == [dead.folder]
+    assert sweep([dead.folder], heal=True, say=said.append) is ExitCode.PASS, said
+    assert set(dead.world.states().values()) == {"running"} and not extra_exists(dead)
+    assert said[0].endswith(": healed") and dead.undo.pending == ()
+    assert list(find_runs([dead.folder.parent])) == []
+    assert sweep([], heal=True, say=said.append) is ExitCode.PASS and "nothing is left" in said[-1]
+
+
+def test_a_list_changes_nothing_and_gives_the_commands(dead: ChaosRun, said: list[str]) -> None:
+    before = (dead.folder / UNDO_FILE).read_bytes()
+    assert sweep([dead.folder], heal=False, say=said.append) is ExitCode.FAIL
+    assert (dead.folder / UNDO_FILE).read_bytes() == before and extra_exists(dead)
+    text = "\n".join(said)
+    assert "pending" in text and "curl -X DELETE" in text and "kubectl delete configmap extra -n inference" in text
+
+
+def test_a_cluster_of_ours_that_has_ended_took_everything_with_it(dead: ChaosRun, said: list[str]) -> None:
+    dead.world.close_servers()
+    assert sweep([dead.folder], heal=True, say=said.append) is ExitCode.PASS, said
+    assert "its cluster has ended" in "\n".join(said)
+
+
+def test_a_foreign_cluster_that_does_not_answer_is_not_taken_for_gone(dead: ChaosRun, said: list[str]) -> None:
+    rewrite(dead, lambda connection: replace(connection, target="kubeconfig"))
+    dead.world.close_servers()
+    assert sweep([dead.folder], heal=True, say=said.append) is ExitCode.FAIL
+    assert len(dead.undo.pending) == 2 and "by hand" in "\n".join(said)
+
+
+def test_another_cluster_at_the_same_address_is_refused(dead: ChaosRun, said: list[str]) -> None:
+    rewrite(dead, lambda connection: replace(connection, target="kubeconfig", fingerprint="of-yesterday"))
+    assert sweep([dead.folder], heal=True, say=said.append) is ExitCode.FAIL
+    assert re.search("refused: another cluster answers there.*of-yesterday", "\n".join(said))
+    assert extra_exists(dead) and len(dead.undo.pending) == 2
+
+
+def test_a_run_that_is_alive_heals_by_itself(dead: ChaosRun, said: list[str]) -> None:
+    held = hold_lock(dead.folder)
+    assert held is not None and hold_lock(dead.folder) is None
+    assert sweep([dead.folder], heal=True, say=said.append) is ExitCode.PASS
+    assert said[0].endswith(f": {Found.ALIVE}") and extra_exists(dead)
+    os.close(held)
+    assert sweep([dead.folder], heal=True, say=said.append) is ExitCode.PASS
+    assert not extra_exists(dead)
+
+
+def test_a_line_that_nobody_can_read_is_never_taken_for_healed(dead: ChaosRun, said: list[str]) -> None:
+    with (dead.folder / UNDO_FILE).open("a") as journal:
+        journal.write('{"seq": "x"}\n')
+    assert sweep([dead.folder], heal=True, say=said.append) is ExitCode.FAIL
+    assert f"{UNDO_FILE}:" in "\n".join(said)
+    assert not extra_exists(dead)
+
+
+def test_without_a_connection_it_says_which_changes_stand(dead: ChaosRun, said: list[str]) -> None:
+    (dead.folder / CONNECTION_FILE).unlink()
+    assert sweep([dead.folder], heal=True, say=said.append) is ExitCode.FAIL
+    assert "nobody knows which cluster" in "\n".join(said) and "by hand" in "\n".join(said)
