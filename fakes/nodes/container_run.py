@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fakes.config import PlantedBug
-from fakes.nodes.container_start import FIRST_BACK_OFF_S, LONGEST_BACK_OFF_S, Preparation, SayEvent, resync_s
+from fakes.nodes.container_start import FIRST_BACK_OFF_S, LONGEST_BACK_OFF_S, Preparation, SayEvent
 from fakes.nodes.container_status import NEVER_LOCATED, ContainerView, Ended, Role
 from fakes.nodes.hooks import HookFailed, run_hook
 from fakes.nodes.probes import Probe, Prober, read_probe
@@ -24,6 +24,8 @@ BACK_OFF_SHOWN_S = 1
 """A container that ended is seen as such for a moment before it is seen to wait."""
 GRACE_MIN_S = 2
 """SIGTERM gets at least this long, even where the preStop hook ate all of the grace."""
+HAIR_S = 1e-6
+"""A timer may fire a hair before its time. Whoever then waited for the rest of it would spin."""
 NEVER = "1970-01-01T00:00:00Z"
 
 
@@ -65,6 +67,7 @@ class ContainerRun:
         self._deadline_s = 0.0
         self._back_off_s = 0.0
         self._began_s = 0.0
+        self._exit_s: float | None = None
 
     @property
     def process(self) -> Container | None:
@@ -304,7 +307,7 @@ class ContainerRun:
         """Until the process or ``other`` has ended, or a moment that may be brought nearer meanwhile."""
         while not exited.done() and not (other is not None and other.done()):
             left_s = until_s() - self._loop.time()
-            if left_s <= 0:
+            if left_s <= HAIR_S:
                 return
             await self._woken(left_s)
 
@@ -317,32 +320,32 @@ class ContainerRun:
         return policy == "Always" or (policy == "OnFailure" and code != 0)
 
     async def _back_off(self) -> None:
-        """The first restart is at once; the next not before 10 s, 20 s, 40 s … (scenario) after the exit, when the
-        kubelet looks at the pod again."""
+        """The first restart is at once; the next 10 s, 20 s, 40 s … (scenario) after the exit, and up to half as long
+        again, when the kubelet looks at the pod. For a container that the kubelet killed itself the exit before that
+        one counts, as it knows of no other yet: so it has one restart more for nothing."""
         view, timing, pod = self.view, self._node.timing, self._hooks.pod()
-        exit_s = self._loop.time()
+        exit_s, before_s = self._loop.time(), self._exit_s
+        self._exit_s = exit_s
+        from_s = before_s if self._sick is not None else exit_s
         if (exit_s - self._began_s) * timing.time_scale > BACK_OFF_FORGOTTEN_S:
             self._back_off_s = 0.0
+        if from_s is None:
+            return
         wait_s = self._back_off_s
         self._back_off_s = min(LONGEST_BACK_OFF_S, self._back_off_s * 2 or FIRST_BACK_OFF_S)
-        if not wait_s:
+        if not wait_s or from_s + timing.clock_s(wait_s) <= exit_s:
             return
+        again_s = from_s + timing.clock_s(wait_s * self._node.rng.uniform(1.0, 1.5))
         place = f"{pod['metadata']['name']}_{pod['metadata']['namespace']}({pod['metadata']['uid']})"
-        said = f"Back-off restarting failed container {view.name} in pod {place}"
+        self._event("Warning", "BackOff", f"Back-off restarting failed container {view.name} in pod {place}")
         await self._sleep(timing.clock_s(BACK_OFF_SHOWN_S))
         if self._stopping:
             return
         view.last, view.ended = view.ended, None
-        view.waiting = (
-            "CrashLoopBackOff",
-            f"back-off {wait_s:.0f}s restarting failed container={view.name} pod={place}",
-        )
+        said = f"back-off {wait_s:.0f}s restarting failed container={view.name} pod={place}"
+        view.waiting = ("CrashLoopBackOff", said)
         self._hooks.changed()
-        look_s = exit_s
-        while not self._stopping and look_s < exit_s + timing.clock_s(wait_s):
-            self._event("Warning", "BackOff", said)
-            look_s += resync_s(self._node)
-            await self._sleep(look_s - self._loop.time())
+        await self._sleep(again_s - self._loop.time())
 
     def _event(self, type: str, reason: str, message: str) -> None:
         self._hooks.event(type, reason, message, self.view.name)
@@ -350,7 +353,7 @@ class ContainerRun:
     async def _sleep(self, seconds: float) -> None:
         """Or until told to stop."""
         end_s = self._loop.time() + seconds
-        while not self._stopping and (left_s := end_s - self._loop.time()) > 0:
+        while not self._stopping and (left_s := end_s - self._loop.time()) > HAIR_S:
             await self._woken(left_s)
 
     async def _woken(self, within_s: float) -> None:

@@ -4,6 +4,7 @@ methods."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from random import Random
 
 from fakes.clock import WallClock
@@ -36,7 +37,8 @@ RESTART_S = 1
 
 
 class Kubelet:
-    """``run`` lasts until it is cancelled, or until ``kill``: the machine lost its power for good."""
+    """``run`` lasts until it is cancelled, or until ``kill``: the machine lost its power for good. ``baked`` are images
+    that its disk came with."""
 
     def __init__(
         self,
@@ -51,6 +53,7 @@ class Kubelet:
         bugs: frozenset[PlantedBug] = frozenset(),
         registry: Registry | None = None,
         logs: PodLogs | None = None,
+        baked: Iterable[str] = (),
     ) -> None:
         self.machine = machine
         self._kube = kube
@@ -59,6 +62,7 @@ class Kubelet:
         self._runtime, self._bugs = runtime, bugs
         self._logs = logs or PodLogs(wall)
         self._images = ImageStore(registry or Registry(), timing, rng)
+        self._images.names |= set(baked)
         self._devices = DeviceManager(GPU_RESOURCE, timing, self._changed, self._show_all)
         gpus = tuple(f"GPU-{machine.name}-{n}" for n in range(machine.pool.gpus))
         self.plugin = DevicePlugin(self._devices, gpus, timing)

@@ -85,7 +85,7 @@ def pod_status(
     }
     if inits := [container_status(v, health) for v in views if v.role is not Role.MAIN]:
         status["initContainerStatuses"] = inits
-    if verdict is not None:
+    if verdict is not None and facts.terminal:
         status |= {"reason": verdict.reason, "message": verdict.message}
     if facts.pod_ip:
         status |= {"podIP": facts.pod_ip, "podIPs": [{"ip": facts.pod_ip}]}
@@ -97,8 +97,11 @@ def pod_status(
 
 
 def rejected_status(pod: Json, reason: str, message: str, start_time: str) -> Json:
-    """A pod that was refused at admission has neither conditions nor container statuses from the kubelet."""
-    status: Json = {"phase": "Failed", "reason": reason, "message": f"Pod was rejected: {message}"}
+    """A pod that was refused at admission has neither conditions nor container statuses, not even those it had before:
+    the kubelet writes the whole status anew, and None takes a key away in a patch."""
+    kept = ("phase", "reason", "message", "startTime", "observedGeneration", "qosClass")
+    status: Json = {key: None for key in pod.get("status") or {} if key not in kept}
+    status |= {"phase": "Failed", "reason": reason, "message": f"Pod was rejected: {message}"}
     status["startTime"] = start_time
     if generation := pod["metadata"].get("generation"):
         status["observedGeneration"] = generation

@@ -99,6 +99,7 @@ class PodWorker:
         if self._verdict is None and not self.is_over:
             self._verdict = verdict
             self._stop(grace_s)
+            self._dirty.set()
 
     def oom_kill(self, container: str) -> None:
         """Raises KeyError for a container that the pod does not have."""
@@ -293,7 +294,7 @@ class PodWorker:
         if written is not None:
             self._written = status
             self._written_version = int(written["metadata"]["resourceVersion"])
-            self._before = {c["type"]: c for c in status.get("conditions", ()) if c["type"] in OWN_CONDITIONS}
+            self._before = {c["type"]: c for c in status.get("conditions") or () if c["type"] in OWN_CONDITIONS}
 
     async def _announce(self, address: tuple[str, int]) -> None:
         host, port = address

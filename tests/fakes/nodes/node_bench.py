@@ -13,9 +13,11 @@ from fakes.config import PlantedBug, PoolConfig
 from fakes.controllers.informer import Informer
 from fakes.kube import LocalKube, Store
 from fakes.nodes.assigned import AssignedPods
+from fakes.nodes.images import Registry
 from fakes.nodes.kubelet import Kubelet
-from fakes.nodes.logs import Say
+from fakes.nodes.logs import PodLogs, Say
 from fakes.nodes.machine import Machine
+from fakes.nodes.script_container import ImageRuntime
 from fakes.timing import Durations, Spread, Timing
 from harness.kube.port import EVENT, NODE, POD, EventType, Json, NotFound
 
@@ -95,13 +97,17 @@ class ScriptedRuntime:
 
 
 class Bench:
-    """``time_scale`` 1, exact durations. ``seen`` is every version of every pod, with the loop's time."""
+    """``time_scale`` 1, exact durations. ``scripts``: containers run their commands, where a hollow one knows them.
+    ``seen`` is every version of every pod, with the loop's time."""
 
     def __init__(self, *, provisioned: bool = False, runtime: ScriptedRuntime | None = None,
-                 bugs: frozenset[PlantedBug] = frozenset(), timing: Timing | None = None) -> None:  # fmt: skip
+                 bugs: frozenset[PlantedBug] = frozenset(), timing: Timing | None = None,
+                 scripts: bool = False, baked: tuple[str, ...] = ()) -> None:  # fmt: skip
         self.wall = WallClock(datetime(2026, 11, 29, 12, tzinfo=UTC))
         self.store = Store(self.wall, Random(1))
         self.kube = LocalKube(self.store, "test")
+        self.registry = Registry()
+        self.logs = PodLogs(self.wall)
         self.pods = Informer(self.kube, POD)
         self.nodes = Informer(self.kube, NODE)
         self.runtime = runtime or ScriptedRuntime()
@@ -116,8 +122,11 @@ class Bench:
             timing=timing or Timing(1.0, EXACT),
             wall=self.wall,
             rng=Random(2),
-            runtime=self.runtime,
+            runtime=ImageRuntime(timing or Timing(1.0, EXACT), {}) if scripts else self.runtime,
             bugs=bugs,
+            registry=self.registry,
+            logs=self.logs,
+            baked=baked,
         )
 
     @contextlib.asynccontextmanager
