@@ -21,7 +21,7 @@ from harness.run.virtual.cluster import Cluster
 from harness.run.virtual.loop import VirtualLoop
 
 NS = "inference"
-GPUS = 8
+GPUS = 16
 SETTLE_S = 1800.0
 
 
@@ -69,6 +69,7 @@ async def live(nodes: int, pods: int, life_s: float) -> None:
     cluster = Cluster(WorldConfig(seed=1, time_scale=1.0, pools=(pool,), gateway_namespace=NS))
     world, loop = asyncio.create_task(cluster.world.run()), asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
+    loop.turns_max = 1000 * pods
     kube = cluster.kube()
     await kube.create(NAMESPACE, {"metadata": {"name": NS}})
     await kube.create(DEPLOYMENT, deployment(pods))

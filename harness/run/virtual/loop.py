@@ -28,7 +28,7 @@ class TimeStandsStill(RuntimeError):
 
 
 TURNS_MAX = 100_000
-"""Turns of the loop within one moment; a run of ours takes some dozens."""
+"""Turns of the loop within one moment; a run of ours takes some dozens, the birth of 1,000 pods some ten thousand."""
 
 CANCELLED_MIN = 100
 """From so many cancelled timers on they are thrown out once they are the half of all."""
@@ -50,6 +50,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._serial = 0
         self._cancelled = 0
         self._turns = 0
+        self.turns_max = TURNS_MAX
         self.events = 0
         """How many callbacks have run."""
         super().__init__(_NoNews())
@@ -83,9 +84,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             self._cancelled = 0
         if ready or self._stopping:
             self._turns += 1
-            if self._turns > TURNS_MAX:
+            if self._turns > self.turns_max:
                 self._turns = 0  # for what the end of a loop still has to do
-                raise TimeStandsStill(f"{TURNS_MAX} turns of the loop at {self._now_s} s, and time did not move")
+                raise TimeStandsStill(f"{self.turns_max} turns of the loop at {self._now_s} s, and time did not move")
         else:
             self._leap()
         while timers and timers[0][0] <= self._now_s:
