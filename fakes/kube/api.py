@@ -19,6 +19,7 @@ from fakes.kube.metadata import born, bump_generation, carried, placed, typed
 from fakes.kube.ownership import Writer, track
 from fakes.kube.patch import json_patch, merge_patch, not_a_map, strategic_patch
 from fakes.kube.reading import check_custom, read_body_as, read_patched, unreadable_patch
+from fakes.kube.schema.model import NOTHING
 from fakes.kube.selectors import Predicate, field_predicate, label_predicate
 from fakes.kube.status import (
     already_exists,
@@ -127,7 +128,9 @@ class Api:
         subresource: str | None = None,
     ) -> Stored:
         kind = self.kind(resource)
-        obj = read_body_as(kind, body, write.validation, write.warnings)
+        live = self.store.find(resource, (namespace or "") if resource.namespaced else "", name)
+        before = NOTHING if live is None or kind.view else live.object
+        obj = read_body_as(kind, body, write.validation, write.warnings, before)
         if _forgets(body):
             obj["metadata"]["managedFields"] = [{}]
         typed(self.store.kinds, resource, obj)

@@ -7,18 +7,26 @@ from typing import Any
 
 from fakes.kube.kinds import Kind
 from fakes.kube.patch import go_map
-from fakes.kube.schema.model import Reader
+from fakes.kube.schema.model import NOTHING, Reader
 from fakes.kube.schema.scalars import Mismatch, Trouble
 from fakes.kube.status import bad_request, bad_value, failure, invalid
 from harness.kube.port import ApiError, Json, Resource
 
 
-def read_body_as(kind: Kind, body: Any, validation: str, warnings: list[str]) -> Json:
-    """A new object, canonical and without what the kind does not have."""
+def read_body_as(kind: Kind, body: Any, validation: str, warnings: list[str], live: Json = NOTHING) -> Json:
+    """A new object, canonical and without what the kind does not have. ``live``: the version before it, whose very
+    parts are in it where they come again."""
     try:
-        found: Json = kind.type.read(body)
+        return _read_over(kind, live, body)
     except (Trouble, Mismatch):
         return _inspected(kind, body, validation, warnings)
+
+
+def _read_over(kind: Kind, live: Json, body: Any) -> Json:
+    """The object and its metadata are new in any case, for they are still to be written into."""
+    found: Json = kind.type.read_afresh(body, live)
+    if live and found.get("metadata") is live["metadata"]:
+        found["metadata"] = dict(found["metadata"])
     return found
 
 
@@ -29,24 +37,10 @@ def read_patched(
 
     ``strategic`` is the patch itself where it was one, which is what a refusal then repeats.
     """
-    if not isinstance(body, dict):
-        return _inspected(kind, body, validation, warnings, patched=True, patch=strategic)
-    fields = kind.type.fields
-    found: Json = {}
     try:
-        for key, item in body.items():
-            if key != "metadata" and item is not None and live.get(key) is item:
-                found[key] = item
-            elif item is not None:
-                read = fields[key].type.read(item)
-                if read or fields[key].pointer:
-                    found[key] = read
-    except (Trouble, Mismatch, KeyError):
+        return _read_over(kind, live, body)
+    except (Trouble, Mismatch):
         return _inspected(kind, body, validation, warnings, patched=True, patch=strategic)
-    for key, type_ in kind.type.always:
-        if key not in found:
-            found[key] = type_.zero()
-    return found
 
 
 def _inspected(

@@ -62,6 +62,11 @@ class Type:
         except Trouble:
             raise reader.mismatch(value, self.go) from None
 
+    def read_over(self, value: Any, old: Any) -> Any:
+        """As ``read``, of a new version of the canonical ``old``: parts of it that come again are kept as they are,
+        which costs nothing and lets whoever compares the two versions see at once that they are the same."""
+        return old if value is old else self.read(value)
+
     def zero(self) -> Any:
         """What is written for a field of this type that is always written."""
         return None
@@ -109,6 +114,14 @@ class Map(Type):
         read, zero = self.element.read, self.element.zero
         return {k: zero() if v is None else read(v) for k, v in value.items()}
 
+    def read_over(self, value: Any, old: Any) -> Any:
+        if value is old:
+            return old
+        if type(value) is not dict or type(old) is not dict:
+            return self.read(value)
+        over, zero = self.element.read_over, self.element.zero
+        return {k: zero() if v is None else over(v, old.get(k)) for k, v in value.items()}
+
     def inspect(self, value: Any, path: str, reader: Reader) -> Any:
         if not isinstance(value, dict):
             raise reader.mismatch(value, self.go)
@@ -142,6 +155,14 @@ class List(Type):
         read = self.element.read
         return [read(v) for v in value]
 
+    def read_over(self, value: Any, old: Any) -> Any:
+        if value is old:
+            return old
+        if type(value) is not list or type(old) is not list:
+            return self.read(value)
+        read, known = self.element.read, {id(item) for item in old}
+        return [v if id(v) in known and v is not None else read(v) for v in value]
+
     def inspect(self, value: Any, path: str, reader: Reader) -> Any:
         if not isinstance(value, list | tuple):
             raise reader.mismatch(value, self.go)
@@ -152,6 +173,10 @@ class List(Type):
             else:
                 found.append(self.element.inspect(item, f"{path}[{i}]", reader))
         return found
+
+
+NOTHING: Json = {}
+"""No version before this one."""
 
 
 @dataclass(slots=True)
@@ -175,6 +200,13 @@ class Struct(Type):
         self.always: tuple[tuple[str, Type], ...] = ()
 
     def read(self, value: Any) -> Any:
+        return self.read_afresh(value, NOTHING)
+
+    def read_over(self, value: Any, old: Any) -> Any:
+        return old if value is old else self.read_afresh(value, old if type(old) is dict else NOTHING)
+
+    def read_afresh(self, value: Any, old: Json) -> Any:
+        """Into a new object, whose parts may be those of ``old``."""
         if type(value) is not dict:
             raise Trouble
         found = {}
@@ -185,7 +217,7 @@ class Struct(Type):
                 raise Trouble
             if item is None:
                 continue
-            read = known.type.read(item)
+            read = known.type.read_over(item, old.get(key)) if old else known.type.read(item)
             if read or known.pointer:
                 if not read and known.omitzero:
                     continue
