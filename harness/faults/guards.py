@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from harness.errors import GuardRefused
@@ -10,6 +10,7 @@ from harness.faults.fault import fidelity_on, why_unsupported
 from harness.faults.fidelity import EMBEDDED, VIRTUAL, Fidelity
 from harness.faults.pick import FleetNode
 from harness.faults.registry import FAULTS
+from harness.spec.safety import GuardsSpec
 
 OPT_IN_LABEL = "gpu-harness.dev/faults"
 OPT_IN_VALUE = "allowed"
@@ -55,4 +56,48 @@ def check_targets(fault_id: str, targets: Sequence[str], count: int, fleet: Sequ
         raise GuardRefused(
             f"{fault_id}: {', '.join(closed)} did not opt in to faults",
             hint=f"kubectl label node {' '.join(closed)} {OPT_IN_LABEL}={OPT_IN_VALUE}",
+        )
+
+
+class Hit(Protocol):
+    """What the caps need of a planned fault."""
+
+    @property
+    def fault_id(self) -> str: ...
+
+    @property
+    def targets(self) -> tuple[str, ...]: ...
+
+    @property
+    def blast_radius(self) -> Mapping[str, int]: ...
+
+    @property
+    def starts_s(self) -> float: ...
+
+    @property
+    def ends_s(self) -> float: ...
+
+
+def check_caps(faults: Sequence[Hit], guards: GuardsSpec, nodes_total: int) -> None:
+    """Refuses a plan whose faults together hit more than the experiment allows. GPUs are counted once per hit."""
+    on_nodes = [fault for fault in faults if "nodes" in fault.blast_radius]
+    nodes = {name for fault in on_nodes for name in fault.targets}
+    _cap("nodes_max", "nodes in all", len(nodes), guards.nodes_max, sorted(nodes))
+    gpus = sum(fault.blast_radius.get("gpus", 0) for fault in on_nodes)
+    _cap("gpus_max", "GPUs in all", gpus, guards.gpus_max, sorted(nodes))
+    if nodes_total:
+        percent = 100 * len(nodes) / nodes_total
+        _cap("nodes_percent_max", f"% of {nodes_total} nodes", percent, guards.nodes_percent_max, sorted(nodes))
+    for fault in on_nodes:
+        # The most nodes are in trouble at once where some fault begins.
+        at_once = {n for f in on_nodes if f.starts_s <= fault.starts_s <= f.ends_s for n in f.targets}
+        what = f"nodes at once at scenario second {fault.starts_s:g}"
+        _cap("nodes_at_once_max", what, len(at_once), guards.nodes_at_once_max, sorted(at_once))
+
+
+def _cap(key: str, what: str, hit: float, most: int | None, names: Sequence[str]) -> None:
+    if most is not None and hit > most:
+        raise GuardRefused(
+            f"the faults would hit {hit:g} {what} ({', '.join(names)}), more than guards.{key} allows: {most}",
+            hint="plan fewer, or raise the cap if that is what you mean",
         )

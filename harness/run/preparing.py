@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.errors import BadInput, Where
 from harness.faults.fidelity import EMBEDDED, VIRTUAL
-from harness.faults.guards import check_guards
+from harness.faults.guards import check_caps, check_guards
 from harness.faults.scene import Scene
 from harness.plan.plan import Plan, plan_experiment, plan_profile
 from harness.plan.trace import TraceCut
@@ -71,7 +71,9 @@ def prepare(
     world = wanted.config
     check_world(target, wanted, path)
     scene = Scene(nodes=planned_fleet(world), pools=tuple(pool.name for pool in world.pools))
-    return Prepared(experiment, profile, plan_experiment(experiment, profile, seed, scene, cut), target)
+    plan = plan_experiment(experiment, profile, seed, scene, cut)
+    check_caps(plan.faults, experiment.settings.guards, len(scene.nodes))
+    return Prepared(experiment, profile, plan, target)
 
 
 def _rescaled(experiment: Experiment, profile: LoadProfile, time_scale: float) -> tuple[Experiment, LoadProfile]:

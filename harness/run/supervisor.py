@@ -31,6 +31,7 @@ from harness.run.load_processes import LoadProcesses
 from harness.run.progress import Progress, Stopped
 from harness.run.record.recorder import Recorder
 from harness.run.rundir import RunDir
+from harness.run.stopping import StopConditions
 from harness.run.tail import FaultTail, LineTail
 from harness.run.view import Snapshot, View
 from harness.run.watchdog import Watchdog
@@ -77,6 +78,8 @@ class Supervisor:
         self._stop = asyncio.Event()
         self._stop_reason = ""
         self._load = LoadProcesses(run_dir, self._settings.workload, profile.send, plan.seed)
+        hit = {name for fault in plan.faults for name in fault.targets}
+        self._stop_conditions = StopConditions(self._settings.guards.stop_when, hit)
         self._chaos: Child | None = None
         self._load_tail = self._load.tail
         self._fault_tail = FaultTail(run_dir.faults)
@@ -132,6 +135,7 @@ class Supervisor:
                 await self._start_load(connection)
                 await self._start_chaos(connection)
                 await self._await_ready()
+                self._stop_conditions.begin(recorder.state.nodes_ready_by_name())
                 self._go(writer)
                 await self._watch(recorder)
             except Stopped as stopped:  # dated now: what happens from here on is our own stopping
@@ -204,6 +208,9 @@ class Supervisor:
             self._load_tail.update()
             self._tell(recorder, duration_ns)
             self._check_alive()
+            nodes = recorder.state.nodes_ready_by_name()
+            if (why := self._stop_conditions.reason(self._clock.now_ns(), self._load_tail, nodes)) is not None:
+                raise Stopped("aborted", f"stopped by its own guards: {why}")
             if self._load.over and not self._progress.load_end_ns:
                 self._progress.load_end_ns = self._clock.now_ns()
             if self._load.over and self._chaos.returncode is not None:

@@ -18,6 +18,12 @@ WINDOW_S = 2.0
 """The live rates and the live TTFT are over this many last clock seconds."""
 
 
+NO_LOSS = ("ok", "aborted_by_client")
+"""Outcomes that are none of the system's failures."""
+LATELY = 2000
+"""So many of the last ends are kept."""
+
+
 class LineTail:
     """New complete JSON lines since the last call; a half-written last line waits for its end."""
 
@@ -68,7 +74,7 @@ class LoadTail:
         self.finished_count = 0
         self._sent_ns: deque[int] = deque()
         self._served_ns: deque[int] = deque()
-        self._ended: deque[tuple[int, float | None]] = deque()
+        self._ended: deque[tuple[int, float | None, bool]] = deque()
         self.sent = 0
         self.ended = 0
         self.not_ok = 0
@@ -100,10 +106,15 @@ class LoadTail:
         """Whole answers only."""
         return self._rate(self._served_ns, now_ns)
 
+    def ended_since(self, since_ns: int) -> tuple[int, int]:
+        """Requests that ended since then, and how many of them not ok. A planned hang-up is no loss."""
+        lately = [ok for t, _, ok in self._ended if t >= since_ns]
+        return len(lately), lately.count(False)
+
     def ttft_ms(self, now_ns: int) -> float | None:
         """Median of the requests that ended lately, None when none did."""
         since = now_ns - round(WINDOW_S * NS_PER_S)
-        lately = [ttft for t, ttft in self._ended if t >= since and ttft is not None]
+        lately = [ttft for t, ttft, _ in self._ended if t >= since and ttft is not None]
         return median(lately) if lately else None
 
     def _end(self, record: dict[str, Any]) -> None:
@@ -114,8 +125,8 @@ class LoadTail:
         else:
             self.not_ok += 1
         ttft = (first - intended) / NS_PER_MS if first is not None and intended is not None else None
-        self._ended.append((int(end or 0), ttft))
-        while len(self._ended) > 2000:
+        self._ended.append((int(end or 0), ttft, record.get("outcome") in NO_LOSS))
+        while len(self._ended) > LATELY:
             self._ended.popleft()
 
     @staticmethod

@@ -12,6 +12,7 @@ from harness.spec.checks import CHECK_SPECS, CheckSpec, SloSpec
 from harness.spec.document import Document, KeyPath, did_you_mean
 from harness.spec.mistakes import parse, show
 from harness.spec.model import LabelSelector, ObjectName, SecondsFromZero, SpecModel, Text, mistake
+from harness.spec.safety import GuardsSpec
 from harness.spec.world import WorldSpec
 
 EXTENSION = "gpu-harness"
@@ -74,6 +75,7 @@ class _Block(SpecModel):
     manifests: tuple[Text, ...] = ()
     world: WorldSpec | None = None
     phases: PhasesSpec = PhasesSpec()
+    guards: GuardsSpec = GuardsSpec()
     checks: tuple[Any, ...] = Field(min_length=1)
 
 
@@ -87,6 +89,7 @@ class HarnessSettings:
     manifests: tuple[str, ...]
     world: WorldSpec | None
     phases: PhasesSpec
+    guards: GuardsSpec
     checks: tuple[CheckSpec, ...]
     at: KeyPath
 
@@ -101,7 +104,15 @@ def read_settings(document: Document) -> HarnessSettings:
     checks = tuple(_read_check(entry, document, (*at, "checks", i)) for i, entry in enumerate(data["checks"]))
     _check_repeats(checks, document, at)
     return HarnessSettings(
-        block.time_scale, block.workload, block.load, block.manifests, block.world, block.phases, checks, at
+        block.time_scale,
+        block.workload,
+        block.load,
+        block.manifests,
+        block.world,
+        block.phases,
+        block.guards,
+        checks,
+        at,
     )
 
 

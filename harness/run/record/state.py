@@ -46,6 +46,9 @@ class LiveState:
     def nodes_ready(self) -> int:
         return sum(_condition(node, "Ready") for node in self._of(NODE))
 
+    def nodes_ready_by_name(self) -> dict[str, bool]:
+        return {str(node["metadata"]["name"]): _condition(node, "Ready") for node in self._of(NODE)}
+
     @property
     def replicas_desired(self) -> int:
         return sum(int(d.get("spec", {}).get("replicas", 1)) for d in self._deployments())

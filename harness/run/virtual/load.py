@@ -7,6 +7,7 @@ facts, the limits and the outcome are the same code.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from fakes.gateway.local import LocalEntry
@@ -21,6 +22,7 @@ from harness.run.load.prompts import Bodies
 from harness.run.load.records import Records, end_row, held_row
 from harness.run.load.stream import Meaning, Usage, interpret_whole
 from harness.run.load.turns import Turns
+from harness.run.tail import LATELY, NO_LOSS
 from harness.run.virtual.loop import VirtualClock
 
 _DRAIN_SLACK_S = 2.0
@@ -54,6 +56,7 @@ class VirtualLoad:
         """Sessions with a turn in flight, and those in which a turn could not be sent."""
         self._going = asyncio.Event()
         self._going.set()
+        self._lately: deque[tuple[int, bool]] = deque(maxlen=LATELY)
         self._paused_ns: int | None = None
         self._gap_ns = 0
         self.finished = False
@@ -94,6 +97,11 @@ class VirtualLoad:
     def close(self) -> None:
         """Closes the records, once it has finished."""
         self._records.close()
+
+    def ended_since(self, since_ns: int) -> tuple[int, int]:
+        """Of the last requests that ended: how many since then, and how many of them not ok."""
+        lately = [ok for t_ns, ok in self._lately if t_ns >= since_ns]
+        return len(lately), lately.count(False)
 
     # LoadControl.
 
@@ -179,7 +187,9 @@ class VirtualLoad:
         if self._in_flight.pop(exchange.request_id, None) is None:
             return  # ended already, by ``stop``
         self._turns.end(arrival.session)
-        self._records.end(end_row(exchange, arrival, intended_ns))
+        row = end_row(exchange, arrival, intended_ns)
+        self._records.end(row)
+        self._lately.append((self._clock.now_ns(), row["outcome"] in NO_LOSS))
 
     async def _health(self) -> None:
         """Once a second, but for seconds in which it stood still. No CPU is measured: its time is not this time."""

@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 import signal
 import traceback
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fakes.memory import collect_seldom
 from harness.clock import NS_PER_S
@@ -27,18 +27,21 @@ from harness.run.preparing import Prepared
 from harness.run.progress import Progress, Stopped
 from harness.run.record.recorder import Recorder
 from harness.run.rundir import RunDir
+from harness.run.stopping import StopConditions
 from harness.run.view import View
 from harness.run.virtual.cluster import Cluster, GatewayText, VirtualTarget
 from harness.run.virtual.director import Director
 from harness.run.virtual.load import VirtualLoad
 from harness.run.virtual.loop import VirtualClock, VirtualLoop
 from harness.run.virtual.script import Script
+from harness.spec.safety import StopSpec
 from harness.targets.embedded import AVAILABLE_TIMEOUT_S
 from harness.targets.manifests import apply, read_manifests, wait_until_available
 from harness.targets.wanted import world_config
 
 T = TypeVar("T")
 AVAILABLE_SCENARIO_S = 1800.0
+GUARD_EVERY_S = 0.5
 """Time costs nothing here, so the first replicas may take what they take in reality."""
 
 
@@ -115,7 +118,7 @@ class VirtualRun:
             )  # fmt: skip
             try:
                 await self._unless_ended(world, recorder.start())
-                await self._experiment(writer, clock, cluster, world)
+                await self._experiment(writer, clock, cluster, world, recorder)
             finally:
                 await recorder.stop()
         finally:
@@ -125,7 +128,12 @@ class VirtualRun:
             cluster.close()
 
     async def _experiment(
-        self, writer: HistoryWriter, clock: VirtualClock, cluster: Cluster, world: asyncio.Task[None]
+        self,
+        writer: HistoryWriter,
+        clock: VirtualClock,
+        cluster: Cluster,
+        world: asyncio.Task[None],
+        recorder: Recorder,
     ) -> None:
         """Load and method side by side, until both are through; then heal, whatever became of them."""
         load = self._load(cluster, clock)
@@ -138,7 +146,7 @@ class VirtualRun:
         sending = asyncio.create_task(self._send(load, clock), name="load")
         method = asyncio.create_task(director.run(self._progress.load_start_ns), name="method")
         try:
-            await self._unless_ended(world, _both(sending, method))
+            await self._unless_ended(world, self._guarded(_both(sending, method), recorder, load, clock))
         except Stopped as stopped:  # dated now: what happens from here on is our own stopping
             writer.mark(clock.now_ns(), stopped.ended, detail=stopped.detail)
             raise
@@ -201,6 +209,28 @@ class VirtualRun:
 
     def _manifest(self, name: str) -> Objects:
         return tuple(read_manifests([self._prepared.experiment.action_manifests[name]]))
+
+    async def _guarded(
+        self, work: Coroutine[Any, Any, None], recorder: Recorder, load: VirtualLoad, clock: VirtualClock
+    ) -> None:
+        """Breaks the work off where the experiment's own guards say so."""
+        spec = self._settings.guards.stop_when
+        if spec == StopSpec():
+            await work
+            return
+        hit = {name for fault in self._prepared.plan.faults for name in fault.targets}
+        conditions = StopConditions(spec, hit)
+        conditions.begin(recorder.state.nodes_ready_by_name())
+        working = asyncio.create_task(work, name="load and method")
+        try:
+            while not working.done():
+                await asyncio.wait({working}, timeout=GUARD_EVERY_S)
+                why = conditions.reason(clock.now_ns(), load, recorder.state.nodes_ready_by_name())
+                if why is not None and not working.done():
+                    raise Stopped("aborted", f"stopped by its own guards: {why}")
+            await working
+        finally:
+            working.cancel()
 
     async def _unless_ended(self, world: asyncio.Task[None], work: Awaitable[T]) -> T:
         """``work``, unless the world ends or the run is asked to stop meanwhile."""
