@@ -55,7 +55,7 @@ class ContainerRun:
         self._node = node
         self._hooks = hooks
         self._loop = asyncio.get_running_loop()
-        self._preparation = Preparation(node, view, hooks.pod, hooks.changed, hooks.event)
+        self._preparation = Preparation(node, view, hooks.pod, self._cannot_start, hooks.event)
         self._process: Container | None = None
         self._shell: Shell | None = None
         self._probers: list[Prober] = []
@@ -112,6 +112,10 @@ class ContainerRun:
         await self._preparation.ready()
         timing = self._node.timing
         await asyncio.sleep(timing.draw_s(timing.durations.container_start, self._node.rng))
+
+    def _cannot_start(self) -> None:
+        self.tried.set()
+        self._hooks.changed()
 
     async def _run_once(self) -> None:
         view = self.view
