@@ -12,7 +12,7 @@ from fakes.kube import crds
 from fakes.kube.admission import admit, check_namespace, default_tolerations
 from fakes.kube.apply import Applied, applied
 from fakes.kube.bootstrap import furniture
-from fakes.kube.defaults import prepare_change, prepare_new, set_defaults
+from fakes.kube.defaults import prepare_change, prepare_new, set_defaults, set_status_defaults
 from fakes.kube.deletion import Deleter, is_finished
 from fakes.kube.kinds import Kind
 from fakes.kube.metadata import born, bump_generation, carried, placed, typed
@@ -242,7 +242,10 @@ class Api:
         if subresource == "status" and not kind.status:
             raise no_such_path()
         base = self.store.kinds.base(kind)
-        set_defaults(new)
+        if subresource == "status" and not kind.view:
+            set_status_defaults(new)
+        else:
+            set_defaults(new)
         if write.operation != "Apply":
             live = self.outward(kind, old.object)
             track(kind, live, new, self._writer(kind, write, subresource), self.store.wall.stamp())

@@ -35,7 +35,15 @@ def set_defaults(obj: Json) -> None:
         found(obj)
 
 
+def set_status_defaults(obj: Json) -> None:
+    """Of a write through the status subresource, whose spec is not the writer's."""
+    found = _STATUS_DEFAULTS.get(obj["kind"])
+    if found is not None:
+        found(obj)
+
+
 def _pod(obj: Json) -> None:
+    _pod_status(obj)
     spec = obj["spec"]
     if spec.get("terminationGracePeriodSeconds", 0) < 0:
         spec["terminationGracePeriodSeconds"] = 1
@@ -52,6 +60,9 @@ def _pod(obj: Json) -> None:
             for entry in container.get("ports") or []:
                 entry.setdefault("hostPort", entry["containerPort"])
     pod_spec(spec)
+
+
+def _pod_status(obj: Json) -> None:
     status = obj.get("status") or {}
     if status.get("podIP") and not status.get("podIPs"):
         obj["status"] = status | {"podIPs": [{"ip": status["podIP"]}]}
@@ -291,6 +302,9 @@ _DEFAULTS: dict[tuple[str, str], Callable[[Json], None]] = {
     ("discovery.k8s.io/v1", "EndpointSlice"): _slice,
     ("apiextensions.k8s.io/v1", "CustomResourceDefinition"): _crd,
 }
+
+
+_STATUS_DEFAULTS: dict[str, Callable[[Json], None]] = {"Pod": _pod_status, "Node": _node}
 
 
 def prepare_new(kind: Kind, obj: Json, store: Store) -> None:

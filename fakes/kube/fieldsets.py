@@ -8,6 +8,7 @@ are those of structured-merge-diff v6 (typed/compare.go, typed/tofieldset.go, fi
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any
 
 from fakes.kube.schema.model import List, Map, Struct, Type
@@ -92,8 +93,17 @@ def without(one: Tree | None, branches: Tree) -> Tree | None:
     return found or None
 
 
+@lru_cache(maxsize=8192)
+def _key_of_one(name: str, value: str | int) -> str:
+    return "k:" + json.dumps({name: value}, separators=(",", ":"), ensure_ascii=False)
+
+
 def item_key(type: List, item: Any) -> str:
     """How an item of a keyed list or of a set is named in a tree."""
+    if len(type.keys) == 1 and isinstance(item, dict):
+        value = item.get(type.keys[0])
+        if value.__class__ is str:
+            return _key_of_one(type.keys[0], value)
     if not type.keys:
         return "v:" + json.dumps(item, separators=(",", ":"), ensure_ascii=False)
     keys = {}
@@ -214,10 +224,16 @@ def _inner(type: Type, key: str) -> Type | None:
 
 
 def _compare_lists(type: List, old: list[Any], new: list[Any]) -> tuple[Tree | None, Tree | None]:
-    before = {item_key(type, item): item for item in old}
-    after = {item_key(type, item): item for item in new}
     changed: Tree = {}
     removed: Tree = {}
+    if len(old) == len(new):
+        # Most changes leave the list's items where they are: only those that differ need their names.
+        pairs = [(a, b) for a, b in zip(old, new, strict=True) if a is not b and a != b]
+        if not pairs:
+            return None, None
+        old, new = [a for a, _ in pairs], [b for _, b in pairs]
+    before = {item_key(type, item): item for item in old}
+    after = {item_key(type, item): item for item in new}
     for key, item in after.items():
         if key not in before:
             changed[key] = added(type.element, item)

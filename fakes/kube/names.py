@@ -6,6 +6,7 @@ As apimachinery's pkg/util/validation says them.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -54,10 +55,11 @@ def label_problems(text: str) -> list[str]:
     return found if _LABEL.fullmatch(text) else [*found, LABEL_TEXT]
 
 
-def label_key_problems(key: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def label_key_problems(key: str) -> tuple[str, ...]:
     parts = key.split("/")
     if len(parts) > 2:
-        return [_PREFIX_TEXT]
+        return (_PREFIX_TEXT,)
     found = []
     if len(parts) == 2:
         prefix = parts[0]
@@ -72,7 +74,7 @@ def label_key_problems(key: str) -> list[str]:
         found.append(f"name part {too_long(63)}")
     if not _QUALIFIED.fullmatch(name):
         found.append(_NAME_PART)
-    return found
+    return tuple(found)
 
 
 def label_key_problem(key: str) -> str:
@@ -80,11 +82,12 @@ def label_key_problem(key: str) -> str:
     return "; ".join(label_key_problems(key))
 
 
-def label_value_problems(value: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def label_value_problems(value: str) -> tuple[str, ...]:
     found = [too_long(63)] if len(value) > 63 else []
     if value and not _QUALIFIED.fullmatch(value):
         found.append(_VALUE_TEXT)
-    return found
+    return tuple(found)
 
 
 def label_value_problem(value: str) -> str:

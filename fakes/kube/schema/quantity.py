@@ -35,6 +35,7 @@ def canonical(text: str) -> str:
     return _decimal(_bounded(value.scaleb(_DECIMAL[suffix])))
 
 
+@lru_cache(maxsize=4096)
 def number(text: str) -> Decimal:
     """Of a text that ``canonical`` takes."""
     found = PATTERN.fullmatch(text)

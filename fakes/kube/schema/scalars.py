@@ -83,9 +83,18 @@ def read_bytes(value: Any) -> Any:
 def read_time(micro: bool) -> Callable[[Any], Any]:
     layout = "2006-01-02T15:04:05.000000Z07:00" if micro else "2006-01-02T15:04:05Z07:00"
 
+    length = 27 if micro else 20
+
     def read(value: Any) -> Any:
         if type(value) is not str:
             raise Trouble
+        if len(value) == length and value[10] == "T" and value[5] != "W" and value[-1] == "Z":
+            try:
+                datetime.fromisoformat(value)  # the form in which nearly all come, read without a pattern
+            except ValueError:
+                pass
+            else:
+                return value
         found = _RFC3339.fullmatch(value)
         if found is None or (micro and len(found[7] or "") != 7):
             raise Mismatch(f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"')
