@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import aiohttp
 from kubernetes import aio
@@ -36,6 +37,7 @@ _WATCH_S = 300
 # A server sends bookmarks about once a minute, so a watch that is silent for longer has lost its connection.
 _WATCH_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=100)
 _PAGE = 500
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class HttpKube:
@@ -218,16 +220,16 @@ class HttpKube:
         headers = {"Accept": "application/json"}
         if content_type:
             headers["Content-Type"] = content_type
-        request = await client.param_serialize(
+        # The body is JSON already: it goes past the client's conversion of models, which walks through every field.
+        _, url, sent, _, _ = await client.param_serialize(
             method,
             path,
             query_params=list((query or {}).items()),
             header_params=headers,
-            body=body,
             auth_settings=["BearerToken"],
         )
         try:
-            answer = await client.call_api(*request, _request_timeout=limits)
+            answer = await client.call_api(method, url, sent, body, _request_timeout=limits)
         except (aiohttp.ClientError, TimeoutError, OSError) as e:
             raise ConnectionError(f"{method} {path}: cannot reach the API server: {e or type(e).__name__}") from e
         response: aiohttp.ClientResponse = answer.response
@@ -249,6 +251,10 @@ class HttpKube:
             await load(str(self._kubeconfig), self._context, configuration, False)  # type: ignore[no-untyped-call]  # nor here
         except ConfigException as e:
             raise BadInput(f"the kubeconfig cannot be used: {e}", where=where) from e
+        if urlsplit(configuration.host).hostname in _LOOPBACK:
+            # Proxies and .netrc have no business between programs of one machine, and looking them up takes a thread
+            # for each request.
+            configuration.client_session_kwargs = {"trust_env": False}
         client = aio.client.ApiClient(configuration)
         client.user_agent = self._field_manager
         return client
