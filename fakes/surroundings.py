@@ -18,13 +18,15 @@ from fakes.cloud.node_controller import CloudNodeController
 from fakes.config import WorldConfig
 from fakes.control.control import Control
 from fakes.control.door import DoorKube, Doors
-from fakes.control.wiring import wire_cloud, wire_doors
+from fakes.control.pods import PodTrouble, meddled
+from fakes.control.wiring import wire_cloud, wire_doors, wire_nodes, wire_pods, wire_pools, wire_traffic
 from fakes.controllers.informer import Informer
 from fakes.controllers.karpenter.disruption import Disruption
 from fakes.controllers.karpenter.lifecycle import NodeClaimLifecycle
 from fakes.controllers.karpenter.marks import ClaimMarks
 from fakes.controllers.karpenter.provisioner import Provisioner
 from fakes.controllers.karpenter.termination import Termination
+from fakes.controllers.leader import keep_leading
 from fakes.gateway.gateway import Gateway
 from fakes.metrics.custom_metrics import CustomMetrics
 from fakes.metrics.gpu_scraper import GpuNode, GpuScraper
@@ -66,6 +68,8 @@ class Surroundings:
         self.wall = wall
         self.timing = Timing(config.time_scale, PRESETS[config.preset])
         self._past_doors = kube
+        self._pod_trouble = PodTrouble()
+        self._plugin_late_s: dict[str, float] = {}
         self._doors = Doors(config.seed, self.timing)
         self._ledger = ledger
         self._door: MakeDoor = switchboard.door if switchboard else HttpDoor
@@ -80,8 +84,6 @@ class Surroundings:
         self._pods = AssignedPods(self._pod_informer)
         self.cloud = Cloud(config.pools, self.timing, self.rng("cloud"), boot=self._boot, lost=self._lost)
         self.control = Control(self.cloud)
-        wire_cloud(self.control, self.cloud)
-        wire_doors(self.control, self._doors)
         source = LocalSource(switchboard) if switchboard else None
         self.scraper = Scraper(self.kube("prometheus"), self.timing, config.gateway_namespace, "", source)
         self.gpu_scraper = GpuScraper(self.timing, self._gpu_nodes)
@@ -89,6 +91,16 @@ class Surroundings:
         self.gateway = Gateway(
             self.kube("gateway"), config.gateway_namespace, config.gateway_service, self.rng("gateway"), self._bugs
         )
+        self._wire()
+
+    def _wire(self) -> None:
+        control, pods = self.control, self._pod_trouble
+        wire_cloud(control, self.cloud)
+        wire_doors(control, self._doors)
+        wire_nodes(control, self.kubelets, pods, self.gateway)
+        wire_pools(control, self.cloud, self.kubelets, self._plugin_late_s)
+        wire_pods(control, self.kubelets, pods, self.registry)
+        wire_traffic(control, self.gateway, self.scraper, self.metrics, self.timing)
 
     async def run(self) -> None:
         """Until cancelled; a part that raises is a defect and ends them all."""
@@ -117,6 +129,7 @@ class Surroundings:
             NodeClaimLifecycle(kube("karpenter"), wall, timing, self.cloud).run(),
             Termination(kube("karpenter"), wall, timing, self.cloud, bugs).run(),
             CloudNodeController(kube("cloud-controller-manager"), self.cloud).run(),
+            keep_leading(kube("karpenter"), wall, timing, "karpenter-leader-election"),
             self._pod_informer.run(),
             self.scraper.run(),
             self.gpu_scraper.run(),
@@ -136,6 +149,8 @@ class Surroundings:
             registry=self.registry,
             logs=self.logs,
         )
+        if instance.machine.provisioned:
+            kubelet.plugin.late_s = self._plugin_late_s.get(instance.pool.name, 0.0)
         self.kubelets[instance.node] = kubelet
         self._tasks.create_task(kubelet.run())
 
@@ -154,7 +169,7 @@ class Surroundings:
         server = VllmContainer(
             pod,
             container,
-            timing=self.timing,
+            timing=self._pod_trouble.slowed(self.timing),
             rng=self.rng(f"pod-{pod['metadata']['name']}"),
             bugs=self._bugs,
             wall=self.wall,
@@ -163,4 +178,4 @@ class Surroundings:
             say=say,
         )
         await server.start()
-        return server
+        return await meddled(pod, server, self._pod_trouble)

@@ -23,6 +23,7 @@ from fakes.controllers.disruption import DisruptionController
 from fakes.controllers.endpointslice import EndpointSliceController
 from fakes.controllers.garbage import GarbageCollector
 from fakes.controllers.hpa import HpaController
+from fakes.controllers.leader import keep_leading
 from fakes.controllers.leaderworkerset import LeaderWorkerSetController
 from fakes.controllers.leaderworkerset_objects import admitted
 from fakes.controllers.node_lifecycle import NodeLifecycleController
@@ -85,6 +86,8 @@ class World:
             LeaderWorkerSetController(kube("leaderworkerset"), wall).run(),
             GarbageCollector(manager("garbage-collector"), wall, timing).run(),
             PodGroupProtection(manager("podgroup-protection")).run(),
+            keep_leading(manager(), wall, timing, "kube-controller-manager"),
+            keep_leading(kube("kube-scheduler"), wall, timing, "kube-scheduler"),
             Scheduler(kube("kube-scheduler"), wall, timing, bugs).run(),
         ]
 

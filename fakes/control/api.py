@@ -29,6 +29,7 @@ def control_app(control: Control, world_info: Mapping[str, object]) -> web.Appli
     app[CONTROL] = control
     app.router.add_get("/v1/world", world)
     app.router.add_get("/v1/pools", _pools)
+    app.router.add_get("/v1/watches", _watches)
     app.router.add_get("/v1/instances", _list)
     app.router.add_post("/v1/instances/{id}/interruption", _interrupt)
     app.router.add_delete("/v1/instances/{id}/interruption", _cancel)
@@ -56,6 +57,10 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 async def _pools(request: web.Request) -> web.Response:
     return web.json_response({"items": request.app[CONTROL].pools()})
+
+
+async def _watches(request: web.Request) -> web.Response:
+    return web.json_response(request.app[CONTROL].watches_begun())
 
 
 async def _list(request: web.Request) -> web.Response:

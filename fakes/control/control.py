@@ -24,6 +24,8 @@ class Control:
         self.cloud = cloud
         self.knobs = Knobs()
         self._verbs: dict[str, Verb] = {}
+        self.watches_begun: Callable[[], dict[str, int]] = dict
+        """By client, summed over its parts."""
 
     def add_verb(self, name: str, targets: Callable[[], Collection[str]], act: Callable[[str, Json], None]) -> None:
         self._verbs[name] = Verb(targets, act)

@@ -56,6 +56,7 @@ class Door:
     _open: asyncio.Event = field(default_factory=asyncio.Event)
     watches: set[_Watching] = field(default_factory=set)
     children: list[Door] = field(default_factory=list)
+    watches_begun: int = 0
 
     def __post_init__(self) -> None:
         self._open.set()
@@ -164,6 +165,7 @@ class DoorKube:
         events = self._kube.watch(resource, namespace, resource_version=resource_version, label_selector=label_selector)
         watching = _Watching()
         self._door.watches.add(watching)
+        self._door.watches_begun += 1
         try:
             while True:
                 try:
@@ -227,6 +229,14 @@ class Doors:
 
     def names(self) -> list[str]:
         return list(self._doors)
+
+    def watches_begun(self) -> dict[str, int]:
+        """By process."""
+        return {
+            name: door.watches_begun + sum(child.watches_begun for child in door.children)
+            for name, door in self._doors.items()
+            if door.parent is None
+        }
 
     def of(self, client: str) -> Door:
         if client not in self._doors:

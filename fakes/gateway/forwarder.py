@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from fakes.gateway.links import CLIENTS, PODS, LinkReset, Links
 from fakes.gateway.metrics import GatewayMetrics
 from fakes.gateway.router import Backend, Router
 
@@ -29,14 +30,23 @@ class OwnError:
 
 
 class Forwarder:
-    def __init__(self, service: str, router: Router, metrics: GatewayMetrics) -> None:
+    def __init__(self, service: str, router: Router, metrics: GatewayMetrics, links: Links) -> None:
         self._service = service
         self._router = router
         self._metrics = metrics
+        self.links = links
+        self.down = False
+        """While it restarts: every client is cut off at once."""
 
     async def forward(self, through: Callable[[Backend], Awaitable[T]], own_error: Callable[[OwnError], T]) -> T:
         """``through`` carries the request to a replica and raises ``ConnectionRefusedError`` when nothing of it was
-        sent; it is never sent twice."""
+        sent; it is never sent twice. Raises ``ConnectionResetError`` where the client's connection breaks by itself."""
+        if self.down:
+            raise LinkReset(towards_client=True)
+        async with self.links.passing(CLIENTS):
+            return await self._forward(through, own_error)
+
+    async def _forward(self, through: Callable[[Backend], Awaitable[T]], own_error: Callable[[OwnError], T]) -> T:
         refused: list[Backend] = []
         self._metrics.in_flight += 1
         try:
@@ -47,7 +57,8 @@ class Forwarder:
                 self._metrics.retries += bool(refused)
                 backend.in_flight += 1
                 try:
-                    return await through(backend)
+                    async with self.links.passing(PODS, f"node/{backend.node}"):
+                        return await through(backend)
                 except ConnectionRefusedError:
                     refused.append(backend)
                 finally:

@@ -19,6 +19,7 @@ from fakes.config import PlantedBug
 from fakes.controllers.informer import Informer
 from fakes.controllers.objects import name_of
 from fakes.gateway.forwarder import Forwarder, OwnError
+from fakes.gateway.links import CLIENTS, Links
 from fakes.gateway.metrics import GatewayMetrics
 from fakes.gateway.router import Backend, Router
 from fakes.gateway.upstream import Head, Upstream, UpstreamClosed, UpstreamPool
@@ -70,7 +71,11 @@ class Gateway:
         self._pool = UpstreamPool()
         self.router = Router(rng, keep_terminating=PlantedBug.GATEWAY_ROUTES_TO_TERMINATING in bugs)
         self.metrics = GatewayMetrics()
-        self.forwarder = Forwarder(service, self.router, self.metrics)
+        self.links = Links(rng)
+        self.forwarder = Forwarder(service, self.router, self.metrics, self.links)
+        self.endpoints_late_s = 0.0
+        """Seconds of the loop by which it hears of its endpoints too late."""
+        self._heard_by_s = 0.0
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -96,7 +101,25 @@ class Gateway:
             name = name_of(new)
             self._close_idle(self.router.pod_changed(name, self._pod(name)))
 
+    def restart(self, down_s: float) -> None:
+        """Its process is killed and comes back ``down_s`` seconds of the loop later; all it carried is reset."""
+        self.forwarder.down = True
+        self.links.reset(CLIENTS)
+        asyncio.get_running_loop().call_later(down_s, self._up)
+
+    def _up(self) -> None:
+        self.forwarder.down = False
+
     def _slice_changed(self, type: EventType, new: Json, old: Json | None) -> None:
+        """News never overtake each other, also when they stop being late."""
+        loop = asyncio.get_running_loop()
+        self._heard_by_s = max(loop.time() + self.endpoints_late_s, self._heard_by_s)
+        if self._heard_by_s > loop.time():
+            loop.call_at(self._heard_by_s, self._hear, type, new)
+        else:
+            self._hear(type, new)
+
+    def _hear(self, type: EventType, new: Json) -> None:
         endpoints: list[Json] = [] if type is EventType.DELETED else new.get("endpoints") or []
         self._close_idle(self.router.slice_changed(name_of(new), endpoints, self._pod))
 
@@ -118,7 +141,12 @@ class Gateway:
 
     async def _forward(self, http: web.Request) -> web.StreamResponse:
         request = request_bytes(http, await http.read())
-        return await self.forwarder.forward(lambda backend: self._through(http, request, backend), _own_error)
+        try:
+            return await self.forwarder.forward(lambda backend: self._through(http, request, backend), _own_error)
+        except ConnectionResetError:
+            if http.transport is not None:
+                cut(http.transport)
+            raise
 
     async def _through(self, http: web.Request, request: bytes, backend: Backend) -> web.StreamResponse:
         address = backend.address

@@ -48,6 +48,8 @@ class CustomMetrics:
         self._scraper = scraper
         self._gpus = gpus
         self._wall = wall
+        self.empty_is_zero = False
+        """The query finds nothing, and what stands between it and the autoscaler makes a 0 of that."""
         self.v1beta2 = CustomMetricsV2(self)
 
     async def pod_metric(self, namespace: str, selector: str, metric: str) -> list[PodMetric]:
@@ -111,6 +113,8 @@ class CustomMetrics:
         value = scrape.value(metric)
         if value is None or not math.isfinite(value):
             return None
+        if self.empty_is_zero:
+            value = 0.0
         return PodMetric(pod, value, self._wall.now() - timedelta(seconds=self._age_s(scrape)), WINDOW_S)
 
     def _age_s(self, scrape: Scrape) -> float:

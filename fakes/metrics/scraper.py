@@ -72,6 +72,10 @@ class Scraper:
         self._pods.on_change(self._changed)
         self._targets: dict[str, tuple[Address, asyncio.Task[None]]] = {}
         self._scrapes: dict[str, Scrape] = {}
+        self.blank = False
+        """Every scrape fails, and what was known is marked stale at once."""
+        self.stands_still = False
+        """No scrape is made; the newest samples age."""
         self.scrapes = 0
         """How many succeeded."""
         self._source = source or HttpSource(timing)
@@ -86,7 +90,7 @@ class Scraper:
 
     def latest(self, namespace: str, pod: str) -> Scrape | None:
         """The newest successful scrape, unless it is too old to count."""
-        scrape = self._scrapes.get(pod) if namespace == self._namespace else None
+        scrape = self._scrapes.get(pod) if namespace == self._namespace and not self.blank else None
         if scrape is None:
             return None
         age_s = asyncio.get_running_loop().time() - scrape.t_s
@@ -124,6 +128,8 @@ class Scraper:
                 next_s = loop.time() + self._interval_s
 
     async def _scrape(self, pod: str, address: Address) -> None:
+        if self.blank or self.stands_still:
+            return
         t_s = asyncio.get_running_loop().time()
         try:
             sums = await self._source.sums(address)

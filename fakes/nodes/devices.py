@@ -17,6 +17,9 @@ STOPPED_FORGOTTEN_S = 300
 """Scenario seconds after which a plugin that went away takes the capacity along (endpointStopGracePeriod)."""
 
 
+LEAKED = "leaked"
+
+
 class AllocationRefused(Exception):
     """The pod cannot be admitted. The message is the kubelet's own."""
 
@@ -137,6 +140,12 @@ class DeviceManager:
 
     def release(self, holder: str) -> None:
         self._holders = {id: whose for id, whose in self._holders.items() if whose[0] != holder}
+
+    def leak(self, count: int) -> None:
+        """Takes free devices for holders that do not exist; gives those of before back first."""
+        self.release(LEAKED)
+        free = [id for id in self._devices if id not in self._holders]
+        self._holders |= dict.fromkeys(free[:count], (LEAKED, ""))
 
     def holders(self) -> dict[str, tuple[str, str]]:
         """(uid of the pod, container) by device."""

@@ -168,6 +168,11 @@ class Kubelet:
         self.plugin.kubelet_restarted()
         self._changed()
 
+    def leak_devices(self, count: int) -> None:
+        """As many devices are held in the kubelet's books by pods that are long gone (kubernetes#130145): allocatable
+        says nothing of it, and a pod that is given one of them is refused. Again with another count, or 0."""
+        self._devices.leak(count)
+
     def runtime_down(self) -> None:
         """The container runtime stops answering; what runs goes on."""
         if self._agent is not None:

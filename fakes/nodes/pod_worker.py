@@ -21,6 +21,9 @@ SANDBOX_S = 0.5
 """Scenario seconds until a pod has its sandbox and address."""
 REMOVAL_S = 0.5
 """Scenario seconds between the terminal phase and the last DELETE; 0.3 to 0.8 on a real kubelet."""
+REFUSED_S = 0.7
+"""Scenario seconds until the API hears that a pod was refused: a ReplicaSet that refills got through 5,000 pods an hour
+(NVIDIA/k8s-device-plugin#1223)."""
 PUT_AWAY_S = 0.6
 """Scenario seconds between the end of a pod's last container and its terminal phase, where nobody deleted it."""
 
@@ -140,6 +143,7 @@ class PodWorker:
         except Refusal as refused:
             self._terminal = True
             self._event("Warning", refused.reason, refused.message)
+            await asyncio.sleep(self._node.timing.clock_s(REFUSED_S))
             await self._patch_status(rejected_status(self._pod, refused.reason, refused.message, self._start_time))
             return
         self.admitted = True

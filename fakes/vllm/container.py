@@ -107,6 +107,15 @@ class VllmContainer:
             return GpuUse()
         return GpuUse(server.engine.duty.share(asyncio.get_running_loop().time()), self._memory)
 
+    def freeze(self) -> None:
+        """The machine stands still under it."""
+        if self._server is not None:
+            self._server.engine.freeze()
+
+    def thaw(self) -> None:
+        if self._server is not None:
+            self._server.engine.thaw()
+
     def terminate(self) -> None:
         if self._server is not None:
             self._say("INFO [launcher.py] Shutting down FastAPI HTTP server.")

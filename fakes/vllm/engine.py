@@ -79,6 +79,7 @@ class Engine:
         self._step_end_s = 0.0
         self.stopped = False
         self.duty = DutyCycle()
+        self._frozen = False
         self.waiting: deque[EngineRequest] = deque()
         self.running: list[EngineRequest] = []
         # One block is vLLM's null block and is never handed out.
@@ -88,7 +89,7 @@ class Engine:
         request.arrived_s = self._loop.time()
         self.waiting.append(request)
         self._show_queue()
-        if self._handle is None and not self.stopped:
+        if self._handle is None and not self.stopped and not self._frozen:
             # Not at once: arrivals of the same loop turn share the first step.
             self._step_end_s = request.arrived_s
             self._handle = self._loop.call_soon(self._start_step)
@@ -101,6 +102,17 @@ class Engine:
             self.waiting.remove(request)
         self._release(request, State.DONE)
         self._show_queue()
+
+    def freeze(self) -> None:
+        """Its machine stands still: the step under way is the last one until ``thaw``."""
+        self._frozen = True
+
+    def thaw(self) -> None:
+        if self._frozen:
+            self._frozen = False
+            if self._handle is None and not self.stopped:
+                self._step_end_s = self._loop.time()
+                self._handle = self._loop.call_soon(self._start_step)
 
     def stop(self) -> None:
         """The engine is dead: no further step. What was queued or running stays as it is, and so do the gauges."""
@@ -117,6 +129,9 @@ class Engine:
     # One step.
 
     def _start_step(self) -> None:
+        if self._frozen:
+            self._handle = None
+            return
         batch = self._schedule()
         self._show_queue()
         if not batch:

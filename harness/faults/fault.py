@@ -8,6 +8,7 @@ is derived from the class.
 
 from __future__ import annotations
 
+import asyncio
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ClassVar
 
+from harness.clock import NS_PER_S
 from harness.faults.fidelity import NOT_BUILT, ON_FAKES, Fidelity, FidelityMap, fidelity_in
 from harness.faults.pick import matching_nodes, pick_nodes
 from harness.faults.port import Ground
@@ -43,6 +45,8 @@ class Variant:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     demand_gpus: int = 0
     """One-GPU pods that must arrive while the fault is on, for it to have anything to act on."""
+    demand_leaves: bool = False
+    """They are there before, and go when the fault begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,17 @@ class Strike:
     fault_id: str
     targets: tuple[str, ...]
     before: Mapping[str, str] = field(default_factory=dict)
+    notes: dict[str, tuple[str, float]] = field(default_factory=dict)
+    """What was seen last, and since when, by what it is about: for what shows by not changing any more."""
+
+    def unchanged_s(self, about: str, value: str) -> float:
+        """Scenario seconds since ``value`` was first seen, on our own clock: nobody else's is compared with it."""
+        now_s = asyncio.get_running_loop().time()
+        last = self.notes.get(about)
+        if last is None or last[0] != value:
+            self.notes[about] = (value, now_s)
+            return 0.0
+        return self.ground.clock.scenario_s(round((now_s - last[1]) * NS_PER_S))
 
     def will_undo(self, undo: Undo) -> int:
         """Call before the change. When this returns, its undo is on disk."""

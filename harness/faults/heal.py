@@ -17,6 +17,7 @@ from harness.faults.life import watch_healing
 from harness.faults.log import FaultLog
 from harness.faults.port import Clock, Ground, Objects, Patience
 from harness.faults.registry import FAULTS
+from harness.faults.senses import HttpSenses
 from harness.faults.undo import About, ResumeProcess, UndoEntry, UndoJournal
 from harness.faults.undoing import by_hand, undo_change
 from harness.faults.world_control import HttpWorldControl
@@ -66,6 +67,7 @@ async def open_ground(
         stack.push_async_callback(kube.close)
         url = connection.control_url
         world = await stack.enter_async_context(HttpWorldControl(url)) if url else None
+        senses = await stack.enter_async_context(HttpSenses(connection.service_url, lambda: kube))
         yield Ground(
             target=connection.target,
             namespace=connection.namespace,
@@ -75,6 +77,7 @@ async def open_ground(
             run_dir=run_dir,
             selector=selector,
             world=world,
+            senses=senses,
             manifest=manifest,
             patience=patience or Patience(),
         )

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from random import Random
 from typing import ClassVar
 
-from harness.faults.fault import Fault, NodeFault, Strike
+from harness.errors import BadInput
+from harness.faults.fault import Fault, NodeFault, Strike, Target
+from harness.faults.scene import Scene
 from harness.faults.undo import ResetKnob
 from harness.faults.undoing import undo_change, world_of
 from harness.faults.world_control import Value
-from harness.spec.model import Seconds
+from harness.selectors import parse_selector
+from harness.spec.model import Count, LabelSelector, Seconds, SpecModel, Text
 
 
 class HoldFault(Fault):
@@ -60,7 +65,94 @@ async def turn(strike: Strike, knob: str, target: str, value: Value) -> None:
     await world.turn(knob, target, value)
 
 
+async def flap(strike: Strike, knob: str, value: Value, flaps: int, hold_s: float, until_s: float) -> None:
+    """Turns the knob off and on again until ``until_s`` of the loop's clock, so that it is on ``flaps`` times. It is on
+    already, and its undo is on disk."""
+    loop, world = asyncio.get_running_loop(), world_of(strike.ground)
+    parts = 2 * flaps - 1
+    part_s = strike.ground.clock.clock_s(hold_s) / parts
+    begins_s = until_s - part_s * parts
+    for part in range(1, parts + 1):
+        await asyncio.sleep(max(0.0, begins_s + part_s * part - loop.time()))
+        if part < parts:
+            for target in strike.targets:
+                await world.turn(knob, target, None if part % 2 else value)
+
+
 class NodeHoldFault(HoldFault, NodeFault):
     """Nodes are in trouble for ``hold_s``."""
 
+    undone_by: ClassVar[tuple[str, ...]] = (ResetKnob.kind,)
+
+
+class PoolHoldFault(HoldFault):
+    """Something is wrong with a pool of instances for ``hold_s``."""
+
+    kind: ClassVar[Target] = Target.POOLS
+    undone_by: ClassVar[tuple[str, ...]] = (ResetKnob.kind,)
+
+    pool: Text
+
+    def pick(self, scene: Scene, rng: Random) -> tuple[str, ...]:
+        if self.pool not in scene.pools:
+            raise BadInput(
+                f"there is no pool {self.pool!r}", hint=f"there is: {', '.join(sorted(scene.pools)) or 'none'}"
+            )
+        return (self.pool,)
+
+    def seen_s(self) -> float:
+        return self.hold_s  # it shows when somebody asks the pool for an instance
+
+
+class PartFault(Fault):
+    """A fault of one part of the system, known by its name."""
+
+    kind: ClassVar[Target] = Target.PARTS
+    part: ClassVar[str] = ""
+
+    def pick(self, scene: Scene, rng: Random) -> tuple[str, ...]:
+        return (self.part,)
+
+
+class PartHoldFault(HoldFault, PartFault):
+    undone_by: ClassVar[tuple[str, ...]] = (ResetKnob.kind,)
+
+
+class PodPick(SpecModel):
+    """Which pods of the workload a fault may hit, and how many of them."""
+
+    selector: LabelSelector
+    count: Count = 1
+
+
+class PodFault(Fault):
+    """A fault whose targets are pods. They are picked when it begins: nobody knows their names before."""
+
+    kind: ClassVar[Target] = Target.PODS
+
+    pods: PodPick
+
+    def pick(self, scene: Scene, rng: Random) -> tuple[str, ...]:
+        if scene.pods is None:
+            return ()
+        wanted = parse_selector(self.pods.selector)
+        able = sorted(pod.name for pod in scene.pods if wanted.matches(pod.labels))
+        if len(able) < self.pods.count:
+            raise BadInput(
+                f"pods: {self.pods.count} wanted, but {len(able)} running pods match {self.pods.selector!r}",
+                hint="lower count, or widen the selector",
+            )
+        return tuple(rng.sample(able, self.pods.count))
+
+    def fits(self, scene: Scene, planned: Sequence[str]) -> bool:
+        return False
+
+    def radius(self, scene: Scene, targets: Sequence[str]) -> dict[str, int]:
+        return {"pods": self.pods.count}
+
+    def most_targets(self) -> int:
+        return self.pods.count
+
+
+class PodHoldFault(HoldFault, PodFault):
     undone_by: ClassVar[tuple[str, ...]] = (ResetKnob.kind,)

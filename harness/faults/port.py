@@ -12,6 +12,7 @@ from harness.errors import TargetError
 from harness.kube.port import Json, Kube, Resource
 
 if TYPE_CHECKING:
+    from harness.faults.senses import Senses
     from harness.faults.undo import Undo, UndoJournal
     from harness.faults.world_control import WorldControl
 
@@ -74,6 +75,8 @@ class Ground:
     """Of the workload's pods."""
     world: WorldControl | None = None
     """The switches of what the harness itself emulates: nodes, cloud, metrics, gateway."""
+    senses: Senses | None = None
+    """How the service and its metrics are looked at."""
     load: LoadControl | None = None
     """How the load generator is stopped and resumed; None: it is a process of this run, known by its folder."""
     manifest: Callable[[str], Objects] = lambda name: ()

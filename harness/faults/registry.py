@@ -3,7 +3,22 @@
 from __future__ import annotations
 
 from harness.faults.catalogue.apply_objects import ApplyObjects
+from harness.faults.catalogue.capacity import CapacityRefused, GroupHalfDelivered, InstanceTrouble
+from harness.faults.catalogue.consolidation import Consolidation
+from harness.faults.catalogue.control_plane import ApiErrors, PartStopped, WatchCut, WebhookDown
+from harness.faults.catalogue.device_allocate import DeviceAllocate
+from harness.faults.catalogue.device_plugin import DevicePluginDown
+from harness.faults.catalogue.device_plugin_late import DevicePluginLate
+from harness.faults.catalogue.device_unhealthy import DeviceCount, DeviceUnhealthy
+from harness.faults.catalogue.metrics_outage import MetricsOutage
+from harness.faults.catalogue.network import EndpointsLate, GatewayRestart, LinkTrouble
+from harness.faults.catalogue.node_deleted import NodeDeleted
+from harness.faults.catalogue.node_partition import NodePartition
+from harness.faults.catalogue.node_silent import NodeSilent
 from harness.faults.catalogue.pause_load import PauseLoad
+from harness.faults.catalogue.pods import PodCrashLoop, PodLoss, ReadinessFlap
+from harness.faults.catalogue.rollout import BadImage, RollingRestart
+from harness.faults.catalogue.slow_start import SlowStart
 from harness.faults.catalogue.spot_interruption import SpotInterruption
 from harness.faults.fault import Fault
 
@@ -11,6 +26,32 @@ FAULTS: dict[str, type[Fault]] = {
     fault.name: fault
     for fault in (
         SpotInterruption,
+        NodeSilent,
+        NodePartition,
+        NodeDeleted,
+        Consolidation,
+        DevicePluginLate,
+        DevicePluginDown,
+        DeviceUnhealthy,
+        DeviceCount,
+        DeviceAllocate,
+        PodLoss,
+        PodCrashLoop,
+        ReadinessFlap,
+        RollingRestart,
+        BadImage,
+        SlowStart,
+        CapacityRefused,
+        GroupHalfDelivered,
+        InstanceTrouble,
+        MetricsOutage,
+        ApiErrors,
+        PartStopped,
+        WatchCut,
+        WebhookDown,
+        LinkTrouble,
+        GatewayRestart,
+        EndpointsLate,
         ApplyObjects,
         PauseLoad,
     )

@@ -56,6 +56,10 @@ class WorldControl(Protocol):
 
     async def do(self, verb: str, target: str, arguments: Json) -> None: ...
 
+    async def watches_begun(self) -> dict[str, int]:
+        """By client: how many watches the API server has seen it begin."""
+        ...
+
 
 class HttpWorldControl:
     """Over HTTP, at the connection's ``control_url``."""
@@ -104,6 +108,9 @@ class HttpWorldControl:
 
     async def do(self, verb: str, target: str, arguments: Json) -> None:
         await self._ask(f"{verb} {target}", "POST", f"/v1/verbs/{verb}/{target}", arguments)
+
+    async def watches_begun(self) -> dict[str, int]:
+        return {**(await self._ask("count its watches", "GET", "/v1/watches"))}
 
     async def _ask(self, what: str, method: str, path: str, body: Json | None = None) -> Json:
         answer = await self._send(method, path, body)

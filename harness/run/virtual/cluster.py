@@ -15,6 +15,7 @@ from fakes.world import World
 from harness.faults.fidelity import VIRTUAL
 from harness.kube.port import Json, Kube, api_error
 from harness.run.virtual.control import LocalWorldControl
+from harness.run.virtual.senses import LocalSenses
 from harness.targets.embedded import EmbeddedTarget
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -46,6 +47,7 @@ class Cluster:
         self.world = World(config, EPOCH, self._ledger, switchboard)
         self.entry = LocalEntry(self.world.gateway, switchboard)
         self.control = LocalWorldControl(self.world.surroundings.control)
+        self.senses = LocalSenses(self.entry, self.world.metrics)
 
     def close(self) -> None:
         if self._ledger is not None:

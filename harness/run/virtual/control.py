@@ -56,3 +56,6 @@ class LocalWorldControl:
             self._control.do(verb, target, arguments)
         except ControlError as error:
             raise TargetError(f"the world refused to {verb} {target}: {error}") from error
+
+    async def watches_begun(self) -> dict[str, int]:
+        return self._control.watches_begun()

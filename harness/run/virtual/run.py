@@ -191,6 +191,7 @@ class VirtualRun:
             run_dir=self._dir.path,
             selector=workload.selector,
             world=cluster.control,
+            senses=cluster.senses,
             load=load,
             manifest=self._manifest,
             label=f"virtual-{plan.seed}",

@@ -1,0 +1,95 @@
+"""Containers that a fault meddles with: they answer their probes wrongly, or end as soon as they have begun."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass, field, replace
+
+from fakes.nodes.gpus import GpuUse
+from fakes.nodes.runtime import Container
+from fakes.timing import Spread, Timing
+from fakes.vllm.container import VllmContainer
+from harness.kube.port import Json
+
+CRASH_CODE = 1
+
+
+@dataclass(slots=True)
+class PodTrouble:
+    """By ``namespace/name``. ``load_factor``: how many times as long the model takes to download and to warm up."""
+
+    unready: set[str] = field(default_factory=set)
+    crashing: set[str] = field(default_factory=set)
+    load_factor: float = 1.0
+    frozen_nodes: set[str] = field(default_factory=set)
+    servers: dict[str, MeddledServer] = field(default_factory=dict)
+
+    def slowed(self, timing: Timing) -> Timing:
+        if self.load_factor == 1.0:
+            return timing
+        load = timing.durations.model_load
+        slow = Spread(load.mean_s * self.load_factor, load.sd_s * self.load_factor)
+        return replace(timing, durations=replace(timing.durations, model_load=slow))
+
+    def crash(self, pod: str) -> None:
+        """The process ends with an error, and so will each that follows, until it is told otherwise."""
+        self.crashing.add(pod)
+        if server := self.servers.get(pod):
+            server.crash()
+
+    def freeze(self, node: str, frozen: bool) -> None:
+        (self.frozen_nodes.add if frozen else self.frozen_nodes.discard)(node)
+        for server in self.servers.values():
+            if server.node == node:
+                (server.inner.freeze if frozen else server.inner.thaw)()
+
+
+class MeddledServer:
+    """A model server as its kubelet sees it, with the trouble of its pod."""
+
+    def __init__(self, name: str, node: str, inner: VllmContainer, trouble: PodTrouble) -> None:
+        self.name = name
+        self.node = node
+        self.inner = inner
+        self._trouble = trouble
+        self._crashed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        return self.inner.address
+
+    def terminate(self) -> None:
+        self.inner.terminate()
+
+    def kill(self) -> None:
+        self.inner.kill()
+
+    def crash(self) -> None:
+        if not self._crashed.done():
+            self._crashed.set_result(CRASH_CODE)
+            self.inner.kill()
+
+    async def wait(self) -> int:
+        code = await self.inner.wait()
+        if self._trouble.servers.get(self.name) is self:
+            del self._trouble.servers[self.name]
+        return self._crashed.result() if self._crashed.done() else code
+
+    def gpu_use(self) -> GpuUse:
+        return self.inner.gpu_use()
+
+    def probe(self, path: str) -> int | Awaitable[int | None] | None:
+        return 503 if self.name in self._trouble.unready else self.inner.probe(path)
+
+
+async def meddled(pod: Json, inner: VllmContainer, trouble: PodTrouble) -> Container:
+    meta = pod["metadata"]
+    name = f"{meta['namespace']}/{meta['name']}"
+    server = MeddledServer(name, str(pod["spec"].get("nodeName", "")), inner, trouble)
+    trouble.servers[name] = server
+    if name in trouble.crashing:
+        server.crash()
+    if server.node in trouble.frozen_nodes:
+        inner.freeze()
+    return server

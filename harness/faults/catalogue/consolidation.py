@@ -1,0 +1,139 @@
+"""Karpenter takes nodes out by its own rules: empty, under-utilised, dearer than need be, drifted, expired."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import ClassVar, Literal
+
+from harness.errors import TargetError
+from harness.faults.fault import Strike, Target, Variant
+from harness.faults.fidelity import Fidelity, FidelityMap
+from harness.faults.holding import HoldFault
+from harness.faults.port import Ground
+from harness.faults.scene import Scene
+from harness.faults.sight import claims_of, going, nodes_of, pool_of
+from harness.faults.undo import ObjectRef, RestoreFields
+from harness.kube.port import NODE_POOL, Json, NotFound
+from harness.spec.model import Count, Seconds, Text
+
+DRIFT_LABEL = "gpu-harness.dev/drift"
+REACTS_S = 90.0
+"""Karpenter looks each 10 s, and 15 s later once more before it acts."""
+
+
+class Consolidation(HoldFault):
+    """Blast radius: nodes of one NodePool, as many at a time as ``budget`` allows, for ``hold_s``; they are drained by
+    evictions, and replaced where their pods find no other place. Expiry keeps to no budget. What was set is taken back
+    afterwards; nodes that drifted then drift once more."""
+
+    name: ClassVar[str] = "consolidation"
+    colour: ClassVar[str] = "#e7969c"
+    kind: ClassVar[Target] = Target.POOLS
+    fidelity: ClassVar[FidelityMap] = {
+        "embedded": Fidelity.NATIVE,
+        "controlplane": Fidelity.NATIVE,
+    }
+    undone_by: ClassVar[tuple[str, ...]] = (RestoreFields.kind,)
+    variants: ClassVar[tuple[Variant, ...]] = (
+        Variant(
+            "empty",
+            "the load has gone, and so do its nodes",
+            {"pool": "on-demand", "why": "empty", "hold_s": 200},
+            demand_gpus=14,
+            demand_leaves=True,
+        ),
+        Variant("under-utilised", "two half-empty nodes make one", {"pool": "on-demand", "hold_s": 200}),
+        Variant(
+            "the trap of the default",
+            "WhenEmptyOrUnderutilized after 0 s moves serving replicas at any moment",
+            {"pool": "spot", "hold_s": 200},
+        ),
+        Variant(
+            "drift",
+            "a new AMI: the NodePool's template has changed",
+            {"pool": "spot", "why": "drift", "hold_s": 200},
+        ),
+        Variant(
+            "with a budget of one node",
+            "one after the other",
+            {"pool": "on-demand", "why": "drift", "budget": "1", "hold_s": 200},
+        ),
+        Variant(
+            "two nodes at once",
+            "no budget holds the second back",
+            {"pool": "on-demand", "why": "drift", "nodes_min": 2, "hold_s": 300},
+        ),
+        Variant(
+            "expiry",
+            "nodes live for a minute only, and no budget counts",
+            {"pool": "on-demand", "why": "expiry", "expire_after_s": 60, "hold_s": 300},
+        ),
+    )
+
+    pool: Text
+    why: Literal["empty", "underutilised", "drift", "expiry"] = "underutilised"
+    budget: Text = "100%"
+    nodes_min: Count = 1
+    """How many nodes must be on their way out for it to count as seen."""
+    expire_after_s: Seconds = 60.0
+
+    def pick(self, scene: Scene, rng: Random) -> tuple[str, ...]:
+        return (self.pool,)
+
+    def radius(self, scene: Scene, targets: Sequence[str]) -> dict[str, int]:
+        return {"node_pools": 1}
+
+    def seen_s(self) -> float:
+        return self.hold_s if self.why == "expiry" or self.nodes_min > 1 else REACTS_S
+
+    def healed_s(self) -> float | None:
+        return None  # a drain that has begun goes on
+
+    async def remember(self, ground: Ground, targets: Sequence[str]) -> Mapping[str, str]:
+        return {name: pool_of(node) for name, node in (await nodes_of(ground.kube)).items()}
+
+    async def inject(self, strike: Strike) -> None:
+        kube = strike.ground.kube
+        try:
+            pool = await kube.get(NODE_POOL, self.pool)
+        except NotFound as error:
+            raise TargetError(f"no NodePool {self.pool}, or no Karpenter") from error
+        ours, spec = self._patch(strike.fault_id), pool["spec"]
+        earlier: Json = {"disruption": spec.get("disruption")}
+        if "template" in ours:
+            labels = ((spec["template"].get("metadata") or {}).get("labels")) or {}
+            before: Json = {"metadata": {"labels": {DRIFT_LABEL: labels.get(DRIFT_LABEL)}}}
+            if self.why == "expiry":
+                before = {"spec": {"expireAfter": spec["template"]["spec"].get("expireAfter")}}
+            earlier["template"] = before
+        ref = ObjectRef(NODE_POOL.api_version, NODE_POOL.kind, self.pool)
+        strike.will_undo(RestoreFields(ref, {"spec": ours}, {"spec": earlier}))
+        await kube.patch(NODE_POOL, self.pool, {"spec": ours})
+
+    def _patch(self, fault_id: str) -> Json:
+        policy = "WhenEmpty" if self.why == "empty" else "WhenEmptyOrUnderutilized"
+        budgets = [{"nodes": self.budget}]
+        if self.why in ("empty", "underutilised"):
+            return {"disruption": {"consolidationPolicy": policy, "consolidateAfter": "0s", "budgets": budgets}}
+        if self.why == "drift":
+            template: Json = {"metadata": {"labels": {DRIFT_LABEL: fault_id}}}
+        else:
+            template = {"spec": {"expireAfter": f"{self.expire_after_s:g}s"}}
+        return {"disruption": {"budgets": budgets}, "template": template}
+
+    async def signs(self, strike: Strike) -> dict[str, str]:
+        """By pool: how many of the nodes that were there are on their way out, or gone."""
+        nodes, claims = await nodes_of(strike.ground.kube), await claims_of(strike.ground.kube)
+        leaving: dict[str, list[str]] = {}
+        for name, pool in strike.before.items():
+            sign = going(nodes[name], claims.get(name)) if name in nodes else "the Node is gone"
+            if sign:
+                leaving.setdefault(pool, []).append(f"{name}: {sign}")
+        return {pool: f"{pool}: {', '.join(said)}" for pool, said in leaving.items() if len(said) >= self.nodes_min}
+
+    def expected(self) -> tuple[str, str]:
+        return (
+            f"{self.nodes_min} of the NodePool's nodes get karpenter.sh/disrupted, are being deleted or gone",
+            "kubectl describe nodepool, events DisruptionBlocked and Unconsolidatable; do budgets or pods forbid it?",
+        )

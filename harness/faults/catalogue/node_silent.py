@@ -1,0 +1,86 @@
+"""A node falls silent: its kubelet says no more, or the whole machine stands still."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar, Literal
+
+from harness.faults.fault import Strike, Variant
+from harness.faults.holding import NodeHoldFault, flap, turn
+from harness.faults.sight import condition, is_ready, nodes_of, renew_times
+from harness.spec.model import Count, SecondsFromZero
+
+SILENT_S = 25.0
+"""Scenario seconds without a renewal after which a lease has stopped: a kubelet renews it each 10."""
+NOT_READY_S = 75.0
+"""By then the node controller has noticed: it looks each 5 s and waits for 50."""
+_ONE = {"selector": "nvidia.com/gpu.present=true", "count": 1}
+
+
+class NodeSilent(NodeHoldFault):
+    """Blast radius: the picked nodes send no heartbeat for ``hold_s``; beyond 50 s they are NotReady and their
+    endpoints go, beyond 350 s their pods are deleted. With ``how: frozen`` their pods stand still, too."""
+
+    name: ClassVar[str] = "node_silent"
+    colour: ClassVar[str] = "#8c564b"
+    variants: ClassVar[tuple[Variant, ...]] = (
+        Variant("lease stops", "the kubelet is stuck for less than the grace", {"nodes": _ONE, "hold_s": 45}),
+        Variant(
+            "NotReady while pods still serve",
+            "the trap: nothing is wrong with the pods, but their endpoints go",
+            {"nodes": _ONE, "hold_s": 150, "until": "not ready"},
+        ),
+        Variant("flapping", "silent and back, three times", {"nodes": _ONE, "hold_s": 200, "flaps": 3}),
+        Variant(
+            "one after another",
+            "a rolling trouble of the network: the second 30 s after the first",
+            {"nodes": {**_ONE, "count": 2}, "hold_s": 150, "stagger_s": 30, "until": "not ready"},
+        ),
+        Variant(
+            "as many as stop eviction",
+            "more than two and 55 % of a zone: the node controller evicts nobody any more",
+            {"nodes": {**_ONE, "count": 4}, "hold_s": 150, "until": "not ready"},
+        ),
+        Variant(
+            "machine frozen, then back",
+            "a hypervisor that stalls: pods and connections stand still",
+            {"nodes": _ONE, "hold_s": 150, "how": "frozen", "until": "not ready"},
+        ),
+    )
+
+    how: Literal["silent", "frozen"] = "silent"
+    until: Literal["lease stops", "not ready"] = "lease stops"
+    flaps: Count = 1
+    stagger_s: SecondsFromZero = 0.0
+
+    def seen_s(self) -> float:
+        first_s = NOT_READY_S if self.until == "not ready" else SILENT_S + 15.0
+        return first_s + self.stagger_s * (self.nodes.count - 1)
+
+    def healed_s(self) -> float:
+        return 60.0
+
+    async def inject(self, strike: Strike) -> None:
+        for index, node in enumerate(strike.targets):
+            if index and self.stagger_s:
+                await asyncio.sleep(strike.ground.clock.clock_s(self.stagger_s))
+            await turn(strike, "node.kubelet", node, self.how)
+
+    async def signs(self, strike: Strike) -> dict[str, str]:
+        kube = strike.ground.kube
+        nodes, renewed = await nodes_of(kube), await renew_times(kube, "kube-node-lease")
+        found: dict[str, str] = {}
+        for name, node in nodes.items():
+            if self.until == "not ready":
+                if not is_ready(node):
+                    found[name] = f"{name}: Ready is {condition(node, 'Ready').get('status', 'absent')}"
+            elif (silent_s := strike.unchanged_s(name, renewed.get(name, ""))) > SILENT_S and name in renewed:
+                found[name] = f"{name}: its lease was not renewed for {silent_s:.0f} s"
+        return found
+
+    def expected(self) -> tuple[str, str]:
+        what = "Ready is no longer True" if self.until == "not ready" else f"no renewal of its lease for {SILENT_S:g} s"
+        return what, "kubectl get lease -n kube-node-lease, kubectl describe node: did the kubelet go on?"
+
+    async def while_held(self, strike: Strike, until_s: float) -> None:
+        await flap(strike, "node.kubelet", self.how, self.flaps, self.hold_s, until_s)
