@@ -7,7 +7,7 @@ READY  := $(VENV)/.installed
 UV_VERSION := 0.13.9
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo controlplane test test-controlplane behaviour repeat verdict-matrix check format lock clean
+.PHONY: help setup demo controlplane test test-controlplane behaviour repeat verdict-matrix fault-matrix gate check format lock clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -50,6 +50,9 @@ repeat: $(READY)  ## every shipped experiment over ten seeds (about an hour)
 
 verdict-matrix: $(READY)  ## every planted bug and the healthy world over many seeds, in virtual time
 	@$(BIN)/python tests/matrix/verdict_matrix.py --write
+
+fault-matrix: $(READY)  ## every variant of every fault in virtual time, into docs/faults.md (some minutes)
+	@$(BIN)/python docs/fault_matrix.py && $(BIN)/python docs/generate.py
 
 check: $(READY)  ## typing and lint
 	@$(BIN)/ruff check .

@@ -22,6 +22,7 @@ from harness.spec.checks import CHECK_SPECS, LATENCIES, QUANTILES, SloSpec
 from harness.spec.model import SpecModel
 
 FOLDER = Path(__file__).resolve().parent
+MATRIX_FILE = "fault-matrix.json"
 _WRITTEN = "<!-- written by docs/generate.py; change the docstrings it reads, then run it again -->"
 _BOUNDS = (("gt", "more than {}"), ("ge", "at least {}"), ("le", "at most {}"))
 _TEXTS = {"selector": "a label selector", "manifest": "a file, from the experiment's folder"}
@@ -70,10 +71,10 @@ def faults_page() -> str:
         "on disk first), observe (proof by other means than the injection), heal (idempotent). What nobody saw take "
         "effect makes the run unknown.",
         "## How true a fault is, by target",
-        "native: the real thing happens. emulated: something of ours plays it. unsupported: refused before the run. "
-        "`gpu-harness run` brings up only `embedded` so far.",
+        "native: the real thing happens. emulated: something of ours plays it. unsupported: refused before the run.",
         _table(("fault", *TARGETS), [(f"`{name}`", *_fidelity(fault)) for name, fault in FAULTS.items()]),
     ]
+    parts += _matrix()
     for name, fault in FAULTS.items():
         phase = "It opens the phase `fault`." if fault.disruptive else "It opens no phase `fault`: it is no disruption."
         undone_by = _ticked(fault.undone_by)
@@ -85,6 +86,31 @@ def faults_page() -> str:
     parts.append("## Actions that are no fault")
     parts += [f"`{name}`: {_plain(model)}" for name, model in ACTIONS.items() if name not in FAULTS]
     return _page(parts)
+
+
+def _matrix() -> list[str]:
+    """From docs/fault-matrix.json, which ``make fault-matrix`` writes. A variant that it does not have is not known."""
+    played = {(row["fault"], row["variant"]): row for row in json.loads((FOLDER / MATRIX_FILE).read_text())}
+    rows = [
+        (f"`{name}`", variant.name, *_played(played.get((name, variant.name))))
+        for name, fault in FAULTS.items()
+        for variant in fault.variants
+    ]
+    return [
+        "## Proof, variant by variant",
+        "Each variant was played in virtual time on a small world by `make fault-matrix`. *Observed*: its effect was "
+        "seen. *Healed*: it was seen to go once undone; `-`: nothing is left that could be seen to go. *No-op found*: "
+        "with the fault's switches disconnected, so that all is accepted and nothing is done, it was reported as not "
+        "observed.",
+        _table(("fault", "variant", "observed", "healed", "no-op found"), rows),
+    ]
+
+
+def _played(row: Mapping[str, Any] | None) -> tuple[str, str, str]:
+    if row is None:
+        return "not played", "not played", "not played"
+    words = {True: "yes", False: "**no**", None: "-"}
+    return words[row["observed"]], words[row["healed"]], words[row["no_op"]]
 
 
 def _fidelity(fault: type[Fault]) -> list[str]:

@@ -181,7 +181,7 @@ async def _demand(kube: Kube, variant: Variant, injected: asyncio.Event) -> None
 
 async def _ask_for(kube: Kube, gpus: int) -> None:
     """A Deployment of one-GPU pods."""
-    labels = {"app": "demand"}
+    labels = {"app": "llm", "part": "demand"}  # behind the same Service: endpoints change as well
     limits = {"nvidia.com/gpu": "1"}
     container = {
         "name": "vllm", "image": "vllm/vllm-openai:v0.33.0", "args": ["--served-model-name", MODEL],

@@ -97,7 +97,7 @@ MISTAKES = [
     Mistake("yaml-on", "configuration:", "on: true\nconfiguration:", "on: true", "on", "is not text", 'put it in quotes: "on":'),
     # Words.
     Mistake("action", "func: spot_interruption", "func: spot_interuption", "func: spot", "method.1.provider.func",
-            "has no action 'spot_interuption'", "did you mean 'spot_interruption'? known: apply_objects, heal, pause_load"),
+            "has no action 'spot_interuption'", "did you mean 'spot_interruption'? known: "),
     Mistake("probe", "func: replicas_ready", "func: ready", "func: ready", "steady-state-hypothesis.probes.0.provider.func",
             "has no probe 'ready'", "known: pods_pending, replicas_ready, workload_steady"),
     Mistake("module", "chaos.actions\n      func: spot", "chaos.action\n      func: spot", "chaos.action\n",
