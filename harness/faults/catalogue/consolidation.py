@@ -47,12 +47,12 @@ class Consolidation(HoldFault):
         Variant(
             "the trap of the default",
             "WhenEmptyOrUnderutilized after 0 s moves serving replicas at any moment",
-            {"pool": "spot", "hold_s": 200},
+            {"pool": "on-demand", "budget": "10%", "hold_s": 200},
         ),
         Variant(
             "drift",
             "a new AMI: the NodePool's template has changed",
-            {"pool": "spot", "why": "drift", "hold_s": 200},
+            {"pool": "spot-a", "why": "drift", "hold_s": 200},
         ),
         Variant(
             "with a budget of one node",
