@@ -23,10 +23,12 @@ from harness.faults.heal import heal_all
 from harness.history.phases import compute_phases
 from harness.history.writer import HistoryWriter
 from harness.kube.http import HttpKube
+from harness.kube.port import ApiError
 from harness.plan.plan import Plan
 from harness.run.chaos.command import chaos_command, read_journal
 from harness.run.children import LAST_LINES, Child, spawn
 from harness.run.ending import write_ending
+from harness.run.lease import RunLease, holder_of
 from harness.run.load_processes import LoadProcesses
 from harness.run.progress import Progress, Stopped
 from harness.run.record.recorder import Recorder
@@ -81,6 +83,7 @@ class Supervisor:
         hit = {name for fault in plan.faults for name in fault.targets}
         self._stop_conditions = StopConditions(self._settings.guards.stop_when, hit)
         self._chaos: Child | None = None
+        self._lease_lost: asyncio.Task[str] | None = None
         self._load_tail = self._load.tail
         self._fault_tail = FaultTail(run_dir.faults)
 
@@ -128,6 +131,9 @@ class Supervisor:
         async with HttpKube(connection.kubeconfig) as kube:
             connection = replace(connection, fingerprint=await self._or_stop(kube.fingerprint()))
             connection.write(self._dir.connection)
+            lease = RunLease(kube, connection.namespace, holder_of(self._dir.path))
+            await self._or_stop(lease.acquire())
+            self._lease_lost = asyncio.create_task(lease.keep())
             recorder = Recorder(kube, self._clock, writer, connection, self._settings.workload)
             try:
                 await self._or_stop(recorder.start())
@@ -145,6 +151,9 @@ class Supervisor:
                 await self._stop_children()
                 await self._heal(connection)
                 await recorder.stop()
+                self._lease_lost.cancel()
+                with contextlib.suppress(ApiError, OSError):  # the cluster may be gone by now
+                    await lease.release()
 
     # -- starting
 
@@ -220,7 +229,9 @@ class Supervisor:
             await self._or_stop(asyncio.sleep(TICK_S))
 
     def _check_alive(self) -> None:
-        """A child that died, or chaos that gave up before its time, ends the run."""
+        """A child that died, chaos that gave up before its time, or another run on this cluster ends the run."""
+        if self._lease_lost is not None and self._lease_lost.done():
+            raise Stopped("aborted", f"this run no longer has the cluster for itself: {self._lease_lost.result()}")
         if (why := self._target.died()) is not None:
             raise Stopped("child_died", why, _last_lines(self._target))
         if (child := self._load.failed()) is not None:

@@ -108,6 +108,8 @@ class RunContext:
     method_started: bool = False
     in_rollback: bool = False
     parent_gone: bool = False
+    on_its_own: bool = False
+    """Plain ``chaos run``: no supervisor looks after the run."""
 
     def manifest(self, path: str) -> Objects:
         """The objects of a manifest that an action brings."""
@@ -178,6 +180,7 @@ def build_context(experiment: Mapping[str, Any], source: str | None, interruptio
         settings=settings,
         plan=PlannedTargets.read(path, int(os.environ.get(SEED_ENV) or 0)),
         interruption=interruption,
+        on_its_own=not run_dir,
         go_file=path / "load" / "go" if run_dir and not load_start else None,
         folders=(*beside, Path(os.environ.get(WORKING_DIR_ENV) or Path.cwd())),
     )

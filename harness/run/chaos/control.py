@@ -6,6 +6,7 @@ the experiment, and actions refuse to run without one.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import signal
@@ -20,16 +21,22 @@ from harness.faults.heal import HealReport, heal_all
 from harness.faults.log import FaultLog
 from harness.faults.registry import FAULTS
 from harness.faults.undo import UNDO_FILE, replay
+from harness.kube.http import HttpKube
+from harness.kube.port import ApiError
 from harness.run.chaos import context as contexts
 from harness.run.chaos.context import RunContext
 from harness.run.chaos.interrupt import Interruption
 from harness.run.chaos.lib import InterruptExecution
+from harness.run.lease import RunLease, holder_of
 from harness.run.parent import watch_parent
 
 logger = logging.getLogger("chaostoolkit")
 
 HEAL_WITHIN_S = 10.0
 """Less than the supervisor waits after its SIGTERM, so that the journal is still written."""
+LEASE_S = 4 * 3600
+"""Nobody renews it here; on this host a process that died is told from one that lives."""
+LEASE_WITHIN_S = 3.0
 HEAL_WITHOUT_PARENT_S = 1.2
 """A process without a parent has two seconds left in all."""
 
@@ -61,6 +68,8 @@ def before_experiment_control(context: dict[str, Any]) -> None:
     watch_parent(_parent_is_gone)
     FaultLog(run.run_dir, run.clock).mark("chaos_ready")
     try:
+        if run.on_its_own:
+            run.interruption.run(_take_lease(run))
         run.interruption.run(run.wait_for_load())
     except (HarnessError, OSError, ValueError) as error:
         raise InterruptExecution(f"gpu-harness: {error}") from error
@@ -69,11 +78,14 @@ def before_experiment_control(context: dict[str, Any]) -> None:
 def after_experiment_control(context: dict[str, Any]) -> None:
     """Heals what no rollback healed: an experiment may have none, or name a rollback that failed."""
     run = contexts.find_current()
-    if run is None or not replay(run.run_dir / UNDO_FILE).pending:
+    if run is None:
         return
-    report = heal(run)
-    for line in (*report.left, *report.errors):
-        logger.error("gpu-harness: not healed: %s", line)
+    if replay(run.run_dir / UNDO_FILE).pending:
+        report = heal(run)
+        for line in (*report.left, *report.errors):
+            logger.error("gpu-harness: not healed: %s", line)
+    if run.on_its_own:
+        run.interruption.run(_release_lease(run), shielded=True)
 
 
 def after_hypothesis_control(context: dict[str, Any], state: dict[str, Any] | None = None) -> None:
@@ -127,6 +139,23 @@ def heal(run: RunContext) -> HealReport:
     return run.interruption.run(
         heal_all(run.run_dir, run.connection, clock=run.clock, within_s=within_s), shielded=True
     )
+
+
+async def _take_lease(run: RunContext) -> None:
+    async with HttpKube(run.connection.kubeconfig) as kube:
+        await _lease(run, kube).acquire()
+
+
+async def _release_lease(run: RunContext) -> None:
+    try:
+        async with asyncio.timeout(LEASE_WITHIN_S), HttpKube(run.connection.kubeconfig) as kube:
+            await _lease(run, kube).release()
+    except (ApiError, OSError) as error:
+        logger.warning("gpu-harness: the lease could not be given back: %s", error)
+
+
+def _lease(run: RunContext, kube: HttpKube) -> RunLease:
+    return RunLease(kube, run.settings.namespace, holder_of(run.run_dir), LEASE_S)
 
 
 def _stop_if_interrupted(run: RunContext | None) -> None:

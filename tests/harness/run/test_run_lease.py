@@ -1,0 +1,106 @@
+"""One run at a time: who comes second is told who holds the cluster; the dead hold nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from fakes.clock import WallClock
+from fakes.kube.local import LocalKube
+from fakes.kube.store import Store
+from harness.errors import GuardRefused
+from harness.kube.port import LEASE, NAMESPACE, Json, NotFound
+from harness.run import lease as leases
+from harness.run.lease import DURATION_S, RunLease, holder_of
+
+NS = "inference"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ELSEWHERE = "another-host/7/1/reports/x"
+
+
+class Setting:
+    def __init__(self) -> None:
+        self.kube = LocalKube(Store(WallClock(NOW), Random(1)), "tests")
+        self.now = NOW
+
+    def lease(self, holder: str) -> RunLease:
+        return RunLease(self.kube, NS, holder, utc_now=lambda: self.now)
+
+    async def found(self) -> Json:
+        return await self.kube.get(LEASE, leases.NAME, NS)
+
+
+@pytest.fixture
+async def setting() -> Setting:
+    made = Setting()
+    await made.kube.create(NAMESPACE, {"metadata": {"name": NS}})
+    return made
+
+
+async def test_the_second_is_refused_and_told_who_holds_it(setting: Setting) -> None:
+    await setting.lease(ELSEWHERE).acquire()
+    with pytest.raises(GuardRefused, match=r"another run is at work.*another-host/7/1/reports/x") as refused:
+        await setting.lease("b-host/1/1/y").acquire()
+    assert "kubectl delete lease" in (refused.value.hint or "")
+    assert (await setting.found())["spec"]["holderIdentity"] == ELSEWHERE
+
+
+async def test_given_back_it_is_free_and_only_the_holder_gives_it_back(setting: Setting) -> None:
+    first, second = setting.lease(ELSEWHERE), setting.lease("b-host/1/1/y")
+    await first.acquire()
+    await second.release()
+    assert (await setting.found())["spec"]["holderIdentity"] == ELSEWHERE
+    await first.release()
+    with pytest.raises(NotFound):
+        await setting.found()
+    await first.release()
+    await second.acquire()
+
+
+async def test_one_that_was_not_renewed_in_time_is_over(setting: Setting) -> None:
+    await setting.lease(ELSEWHERE).acquire()
+    setting.now = NOW + timedelta(seconds=DURATION_S - 1)
+    with pytest.raises(GuardRefused):
+        await setting.lease("b-host/1/1/y").acquire()
+    setting.now = NOW + timedelta(seconds=DURATION_S + 1)
+    await setting.lease("b-host/1/1/y").acquire()
+    assert (await setting.found())["spec"]["holderIdentity"] == "b-host/1/1/y"
+
+
+async def test_a_process_of_this_host_that_died_holds_nothing(setting: Setting) -> None:
+    me, host = holder_of(Path("x")), socket.gethostname()
+    pid = os.getpid()
+    for dead in (f"{host}/{pid}/1/x", f"{host}/999999999/1/x"):
+        await setting.lease(dead).acquire()
+        await setting.lease(ELSEWHERE).acquire()
+        await setting.lease(ELSEWHERE).release()
+    await setting.lease(me).acquire()
+    with pytest.raises(GuardRefused):
+        await setting.lease(ELSEWHERE).acquire()
+
+
+@pytest.mark.parametrize("spec", [{}, {"holderIdentity": "x"}, {"holderIdentity": "x", "renewTime": None}])
+async def test_one_that_says_nothing_of_its_time_holds_nothing(setting: Setting, spec: dict[str, Any]) -> None:
+    await setting.kube.create(LEASE, {"metadata": {"name": leases.NAME, "namespace": NS}, "spec": spec}, NS)
+    await setting.lease(ELSEWHERE).acquire()
+    assert (await setting.found())["spec"]["holderIdentity"] == ELSEWHERE
+
+
+@pytest.mark.looptime
+async def test_it_is_kept_by_renewing_and_lost_to_whoever_takes_it(setting: Setting) -> None:
+    lease = setting.lease(ELSEWHERE)
+    await lease.acquire()
+    keeping = asyncio.create_task(lease.keep())
+    setting.now = NOW + timedelta(seconds=40)
+    await asyncio.sleep(leases.RENEW_S + 1)
+    assert (await setting.found())["spec"]["renewTime"].startswith("2026-01-01T00:00:40")
+    found = await setting.found()
+    await setting.kube.update(LEASE, found | {"spec": found["spec"] | {"holderIdentity": "thief"}})
+    assert "thief" in await keeping
