@@ -24,6 +24,7 @@ from fakes.controllers.informer import Informer
 from fakes.controllers.karpenter.disruption import Disruption
 from fakes.controllers.karpenter.lifecycle import NodeClaimLifecycle
 from fakes.controllers.karpenter.marks import ClaimMarks
+from fakes.controllers.karpenter.nodepool_status import NodePoolStatus
 from fakes.controllers.karpenter.provisioner import Provisioner
 from fakes.controllers.karpenter.termination import Termination
 from fakes.controllers.leader import keep_leading
@@ -125,6 +126,7 @@ class Surroundings:
         return [
             provisioner.run(),
             ClaimMarks(kube("karpenter"), wall, timing, provisioner.view).run(),
+            NodePoolStatus(kube("karpenter"), wall, provisioner.view).run(),
             Disruption(kube("karpenter"), wall, timing, provisioner).run(),
             NodeClaimLifecycle(kube("karpenter"), wall, timing, self.cloud).run(),
             Termination(kube("karpenter"), wall, timing, self.cloud, bugs).run(),

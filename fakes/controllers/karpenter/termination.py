@@ -67,19 +67,21 @@ class Termination:
         self._claims = Informer(kube, NODE_CLAIM)
         self._work: Reconciler[str] = Reconciler(self._reconcile)
         self._notices: Reconciler[str] = Reconciler(self._interrupted)
+        self._advice: Reconciler[str] = Reconciler(self._advised)
         self._evicting: dict[str, asyncio.Task[None]] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self._claims.on_change(self._changed)
         self._nodes.on_change(self._changed)
         self._pods.on_change(self._pod_changed)
         cloud.on_notice.append(lambda instance: self._notices.queue.add(instance.node))
+        cloud.on_rebalance.append(lambda instance: self._advice.queue.add(instance.node))
         cloud.on_gone.append(lambda instance: self._work.queue.add(instance.node))
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             informers = (self._pods, self._nodes, self._claims)
-            await run_controller(informers, self._work.run, self._notices.run)
+            await run_controller(informers, self._work.run, self._notices.run, self._advice.run)
 
     def _changed(self, type: EventType, new: Json, old: Json | None) -> None:
         self._work.queue.add(name_of(new))
@@ -100,6 +102,13 @@ class Termination:
             await self._events.warning(resource, obj, "SpotInterrupted", "Spot interruption warning was triggered")
             said = f"Interruption triggered termination for the {resource.kind}"
             await self._events.warning(resource, obj, "TerminatingOnInterruption", said)
+
+    async def _advised(self, name: str) -> None:
+        """A rebalance recommendation is news, no more: Karpenter does nothing about it."""
+        for resource, informer in ((NODE_CLAIM, self._claims), (NODE, self._nodes)):
+            if (obj := informer.objects.get(("", name))) is not None:
+                said = "Spot rebalance recommendation was triggered"
+                await self._events.normal(resource, obj, "SpotRebalanceRecommendation", said)
 
     async def _reconcile(self, name: str) -> None:
         """One write per pass: its echo brings the next."""

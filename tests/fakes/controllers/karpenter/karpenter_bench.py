@@ -16,6 +16,7 @@ from fakes.controllers.informer import Informer
 from fakes.controllers.karpenter.disruption import Disruption
 from fakes.controllers.karpenter.lifecycle import NodeClaimLifecycle
 from fakes.controllers.karpenter.marks import ClaimMarks
+from fakes.controllers.karpenter.nodepool_status import NodePoolStatus
 from fakes.controllers.karpenter.provisioner import Provisioner
 from fakes.controllers.karpenter.termination import Termination
 from fakes.controllers.node_lifecycle import NodeLifecycleController
@@ -64,6 +65,7 @@ class Bench:
         self._parts = (
             self.pods, self.nodes, self.claims, provisioner,
             ClaimMarks(self._as("karpenter"), self.wall, self.timing, provisioner.view),
+            NodePoolStatus(self._as("karpenter"), self.wall, provisioner.view),
             Disruption(self._as("karpenter"), self.wall, self.timing, provisioner),
             NodeClaimLifecycle(self._as("karpenter"), *common),
             Termination(self._as("karpenter"), *common, bugs),

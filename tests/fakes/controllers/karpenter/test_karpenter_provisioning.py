@@ -135,3 +135,23 @@ async def test_a_node_that_never_registers_is_given_up() -> None:
         gone = await bench.until(lambda: bench.claim("on-demand-1") is None, within_s=1000, step_s=5)
         assert gone == pytest.approx(900, abs=10)
         assert bench.state("on-demand-1") == "terminated"
+
+
+async def test_an_instance_that_never_registers_is_given_up_after_a_quarter_of_an_hour() -> None:
+    async with Bench(PoolConfig("on-demand", "on-demand", stock=3)).running() as bench:
+        bench.cloud.trouble.never_registers.add("on-demand")
+        await bench.add_unschedulable("p")
+        await bench.until(lambda: condition(bench.claim("on-demand-1"), "Launched") == ("True", "Launched"))
+        made = next(t for t, _, c in bench.claims_seen if c["metadata"]["name"] == "on-demand-1")
+        await bench.until(lambda: bench.claim("on-demand-1") is None, within_s=1000)
+        bench.cloud.trouble.never_registers.clear()
+        assert 899 <= now() - made <= 905
+        await bench.until(lambda: bench.claim("on-demand-2") is not None)
+        pool = await bench.kube.get(NODE_POOL, "on-demand")
+        assert condition(pool, "NodeRegistrationHealthy") == ("False", "RegistrationFailed")
+        await bench.until(lambda: condition(bench.claim("on-demand-2"), "Registered") == ("True", "Registered"))
+        await asyncio.sleep(1)
+        pool = await bench.kube.get(NODE_POOL, "on-demand")
+        assert condition(pool, "NodeRegistrationHealthy") == ("True", "NodeRegistrationHealthy")
+        assert (pool["status"]["nodes"], pool["status"]["resources"]["nvidia.com/gpu"]) == (1, "4")
+        assert condition(pool, "Ready") == ("True", "Ready")

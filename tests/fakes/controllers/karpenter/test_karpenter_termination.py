@@ -158,3 +158,15 @@ async def test_replacements_are_ordered_when_the_notice_comes_not_when_pods_are_
         assert made - noticed == pytest.approx(1, abs=0.5)
         await asyncio.sleep(110)
         assert len({c["metadata"]["name"] for _, _, c in bench.claims_seen}) == 2
+
+
+async def test_a_rebalance_recommendation_is_news_and_no_more() -> None:
+    async with Bench().running() as bench:
+        await bench.until(lambda: bench.claim("spot-1") is not None)
+        for listener in bench.cloud.on_rebalance:
+            listener(bench.cloud.get("i-spot-1"))
+        await asyncio.sleep(60)
+        assert "SpotRebalanceRecommendation" in await bench.reasons("spot-1")
+        node = bench.node("spot-1")
+        assert node is not None
+        assert not node["spec"].get("taints")
