@@ -1,4 +1,4 @@
-"""Writes docs/checks.md and docs/faults.md from the registries: ``python docs/generate.py``. A test compares both."""
+"""Writes docs/checks.md, faults.md and history.md from the code: ``python docs/generate.py``. A test compares them."""
 
 from __future__ import annotations
 
@@ -126,7 +126,14 @@ def _written(arguments: Mapping[str, Any]) -> str:
     return ", ".join(f"`{key}: {json.dumps(value)}`" for key, value in arguments.items())
 
 
-PAGES = {"checks.md": checks_page, "faults.md": faults_page}
+def history_page() -> str:
+    sys.path.insert(0, str(FOLDER))  # also when a test loads this file from somewhere else
+    import history_page
+
+    return _page(["# The files of a history", _WRITTEN, *history_page.parts()])
+
+
+PAGES = {"checks.md": checks_page, "faults.md": faults_page, "history.md": history_page}
 
 
 def _check_keys(spec: type[SpecModel]) -> list[str]:
@@ -205,7 +212,7 @@ def _plain(thing: object) -> str:
 
 def _wrapped(part: str) -> str:
     """Prose at the width of the other pages; headings and tables as they are."""
-    if part.startswith(("#", "|", "<!--")):
+    if part.startswith(("#", "|", "<!--", "```")):
         return part
     paragraphs = part.split("\n\n")
     return "\n\n".join(textwrap.fill(p, 120, break_long_words=False, break_on_hyphens=False) for p in paragraphs)

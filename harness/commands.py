@@ -92,7 +92,7 @@ def run(
     """Run an experiment to a verdict and a report."""
     from harness.compare.baseline import Baseline
     from harness.run.preparing import prepare
-    from harness.run.running import run_experiment, run_virtually
+    from harness.run.running import run_experiment, run_virtually, tell_end
 
     if time_scale is not None and not virtual:
         raise BadInput("--time-scale needs --virtual", hint="write time_scale into the experiment")
@@ -108,8 +108,10 @@ def run(
     if virtual:
         if bin_dir is not None:
             raise BadInput("--bin-dir has no meaning with --virtual")
-        return run_virtually(prepared, reports=reports, plain=plain, args=sys.argv, baseline=before)
-    return run_experiment(prepared, reports=reports, plain=plain, args=sys.argv, bin_dir=bin_dir, baseline=before)
+        return tell_end(run_virtually(prepared, reports=reports, plain=plain, args=sys.argv, baseline=before))
+    return tell_end(
+        run_experiment(prepared, reports=reports, plain=plain, args=sys.argv, bin_dir=bin_dir, baseline=before)
+    )
 
 
 @app.command()

@@ -18,31 +18,55 @@ class RunInfo:
     """Written by the supervisor at the end of a run, whatever the end was. Times in ``*_ns`` are history time."""
 
     seed: int = 0
+    """Of arrivals, lengths and targets."""
     time_scale: float = 1.0
+    """Scenario seconds per clock second."""
     experiment: str = ""
+    """Its place under ``spec/``."""
     title: str = ""
+    """Of the experiment."""
     target: str = ""
+    """Which cluster it ran on."""
     started_utc: str = ""
+    """Wall time of the start; no clock of anything else."""
     command: str = ""
+    """How to repeat it."""
     commit: str = ""
+    """Of the harness; empty outside of a repository."""
     dirty: bool = False
+    """Whether there were local changes."""
     versions: dict[str, str] = field(default_factory=dict)
+    """Of Python and of what the run stands on."""
     load_start_ns: int = 0
+    """When the schedule began: scenario second 0."""
     load_end_ns: int = 0
+    """When the load was over."""
     warm_up_s: float = 0.0
+    """Scenario seconds that no check but those of the whole run looks at."""
     phases: tuple[Phase, ...] = ()
+    """``name``, ``start_ns`` and ``end_ns`` of each."""
     planned: int = 0
+    """Requests in the schedule."""
     planned_faults: tuple[str, ...] = ()
     """Ids by the plan, so that a fault which left no trace at all is missed."""
     ended: str = "error"
+    """``completed``, ``interrupted``, ``child_died``, ``aborted`` or ``error``."""
     ended_detail: str = ""
+    """Why it ended so."""
     undo_planned: int = 0
+    """Changes that the harness made to the cluster."""
     undo_left: tuple[str, ...] = ()
+    """Those that could not be undone."""
     fidelity: dict[str, str] = field(default_factory=dict)
+    """Of each injected fault: native or emulated."""
     real: tuple[str, ...] = ()
+    """What of the target was the real thing."""
     emulated: tuple[str, ...] = ()
+    """What of it was not."""
     workload: dict[str, str] = field(default_factory=dict)
+    """Namespace, selector and service under test."""
     load_lag_limit_ms: float = 0.0
+    """How late sends may be at p99."""
     object_events: int | None = None
     """How many lines objects.jsonl.zst was given; None where nobody counted."""
     sealed: bool = False

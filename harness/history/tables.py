@@ -62,44 +62,44 @@ REQUEST_COLUMNS: dict[str, str] = {
     "request_id": "int64",  # row of the schedule
     "attempt": "int64",  # 1; more only where the profile allows recorded retries
     "intended_ns": "int64",  # when the schedule wanted it sent
-    "sent_ns": "Int64",
+    "sent_ns": "Int64",  # when it was sent; null for what never was
     "connected_ns": "Int64",  # equal to sent_ns on a reused connection
-    "headers_ns": "Int64",
+    "headers_ns": "Int64",  # when the response headers came
     "first_chunk_ns": "Int64",  # first SSE event of any kind
     "first_token_ns": "Int64",  # first event with non-empty content
-    "last_token_ns": "Int64",
+    "last_token_ns": "Int64",  # last event with content
     "end_ns": "Int64",  # when its outcome was certain
     "chunks": "int64",  # events with content (a chunk may carry several tokens)
     "gap_max_ns": "Int64",  # largest gap between two content events
-    "planned_prompt_tokens": "int64",
+    "planned_prompt_tokens": "int64",  # by the schedule
     "planned_output_tokens": "int64",  # max_tokens of the request, with ignore_eos
     "prompt_tokens": "Int64",  # usage, as the server reported it
-    "output_tokens": "Int64",
-    "finish_reason": "string",
+    "output_tokens": "Int64",  # usage, too
+    "finish_reason": "string",  # stop, length, abort, or what else the server said
     "done": "bool",  # whether data: [DONE] came
     "status": "Int64",  # HTTP status
     "pod": "string",  # from the response header x-serving-pod
-    "node": "string",  # x-serving-node
+    "node": "string",  # from the response header x-serving-node
     "reused": "bool",  # sent on a connection that had carried a request before
-    "tenant": "string",
-    "session": "string",
+    "tenant": "string",  # by the load profile
+    "session": "string",  # which conversation; empty where there is none
     "turn": "Int64",  # from 1 within a session; 0 where there is none. This one and the next five: null in old runs
     "prefix": "string",  # the prompt's shared beginning, name:tokens+name:tokens
-    "priority": "Int64",
+    "priority": "Int64",  # of its tenant
     "stream": "boolean",  # false: the answer was asked for in one piece, so it has no chunks and no token times
     "hang_up_tokens": "Int64",  # the client was to hang up after so many tokens; 0 never
     "hang_up_ns": "Int64",  # or so long after the send; 0 never
-    "outcome": "string",
+    "outcome": "string",  # how it ended: one of the outcomes below
     "reason": "string",  # free text behind the outcome
     "phase": "string",  # by intended_ns
 }
 
 SAMPLE_COLUMNS: dict[str, str] = {
-    "t_ns": "int64",
-    "source": "string",
-    "name": "string",
-    "labels": "string",
-    "value": "float64",
+    "t_ns": "int64",  # when it was read
+    "source": "string",  # gateway, custom.metrics, load, or machine
+    "name": "string",  # of the metric, as its source calls it
+    "labels": "string",  # canonical JSON: equal label sets are equal texts
+    "value": "float64",  # in the metric's own unit
 }
 
 
@@ -158,12 +158,19 @@ class FaultEvent:
 
     index: int
     t_ns: int
+    """When the step was taken."""
     fault_id: str
+    """One injection of the run."""
     fault: str
+    """Its kind."""
     stage: FaultStage
+    """Which step, see below."""
     targets: tuple[str, ...] = ()
+    """Whom it hit."""
     fidelity: str = ""
+    """native or emulated."""
     detail: str = ""
+    """What was seen, or the error."""
     disruptive: bool = True
     """False for things like a workload that arrives by plan: they open no ``fault`` phase."""
 
@@ -192,9 +199,13 @@ class Mark:
 
     index: int
     t_ns: int
+    """When."""
     name: str
+    """What."""
     value: str = ""
+    """A word about it."""
     detail: str = ""
+    """More words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import process_time
 
@@ -29,10 +29,21 @@ from harness.targets.wanted import Places, wanted_by
 from harness.verdict import Verdict
 
 
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run that was judged; ``command`` repeats it."""
+
+    run_dir: RunDir
+    verdict: Verdict
+    progress: Progress
+    command: str
+
+
 def run_experiment(
     prepared: Prepared, *, reports: Path, plain: bool, args: Sequence[str], bin_dir: Path | None = None,
     baseline: Baseline | None = None,
-) -> ExitCode:  # fmt: skip
+) -> Finished:  # fmt: skip
+    """On a target, with Locust and Chaos Toolkit in processes of their own."""
     experiment, plan = prepared.experiment, prepared.plan
     make_target = TARGETS[prepared.target](bin_dir)
     run_dir, spec_path, command = _begin(prepared, reports, args)
@@ -43,12 +54,12 @@ def run_experiment(
             experiment, prepared.profile, plan, target, run_dir, view, command=command, spec_path=spec_path
         )
         progress, verdict = asyncio.run(_supervise_and_judge(supervisor, run_dir, view, baseline))
-    return _tell_end(progress, verdict, run_dir, command)
+    return Finished(run_dir, verdict, progress, command)
 
 
 def run_virtually(
     prepared: Prepared, *, reports: Path, plain: bool, args: Sequence[str], baseline: Baseline | None = None
-) -> ExitCode:
+) -> Finished:
     """The same in virtual time, in this process."""
     # Only here, because it brings the whole embedded world along.
     from harness.run.virtual.loop import VirtualLoop
@@ -76,7 +87,7 @@ def run_virtually(
         f"virtual time: {scenario_s:.0f} scenario seconds, {run.simulated_s:.0f} on the clock, in {cpu_s:.1f} s of CPU "
         f"({run.simulated_s / cpu_s:.0f} clock seconds per CPU second)"
     )
-    return _tell_end(progress, verdict, run_dir, command)
+    return Finished(run_dir, verdict, progress, command)
 
 
 def _begin(prepared: Prepared, reports: Path, args: Sequence[str]) -> tuple[RunDir, str, str]:
@@ -91,13 +102,15 @@ def _begin(prepared: Prepared, reports: Path, args: Sequence[str]) -> tuple[RunD
     return run_dir, spec_path, repeat_command(args, plan.seed)
 
 
-def _tell_end(progress: Progress, verdict: Verdict, run_dir: RunDir, command: str) -> ExitCode:
+def tell_end(finished: Finished) -> ExitCode:
+    """Prints the verdict, how the run ended, and where its report is; returns the exit code of ``run``."""
+    progress, verdict = finished.progress, finished.verdict
     print_verdict(verdict)
     if progress.ended != "completed":
         typer.echo(f"the run ended early ({progress.ended}): {line(progress.ended_detail)}")
         for said in progress.lines:
             typer.echo(f"    {line(said)}")
-    typer.echo(f"report: {run_dir.report}\nrepeat: {command}")
+    typer.echo(f"report: {finished.run_dir.report}\nrepeat: {finished.command}")
     return ExitCode.HARNESS_ERROR if progress.ended == "error" else verdict.exit_code
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -51,7 +52,7 @@ def generator() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["checks.md", "faults.md"])
+@pytest.mark.parametrize("name", ["checks.md", "faults.md", "history.md"])
 def test_generated_pages_are_what_the_registries_say(name: str) -> None:
     wanted = generator().PAGES[name]()
     assert (DOCS / name).read_text(encoding="utf-8") == wanted, "run: python docs/generate.py"
@@ -115,3 +116,25 @@ def test_every_planted_bug_is_explained() -> None:
 def test_every_latency_and_every_mark_is_explained() -> None:
     text = (DOCS / "metrics.md").read_text(encoding="utf-8")
     assert [name for name in (*METRICS, *STAGES) if not re.search(rf"[`| ]{re.escape(name)}[`| ]", text)] == []
+
+
+def test_no_column_of_the_history_goes_without_a_word() -> None:
+    rows = [line for line in (DOCS / "history.md").read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    assert len(rows) > 60
+    assert [row for row in rows if "|  |" in row or row.endswith("|  |")] == []
+
+
+def test_the_history_is_read_with_plain_pandas_as_the_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (DOCS / "history.md").read_text(encoding="utf-8")
+    (snippet,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(ROOT / "reports" / "sample")
+    found: dict[str, Any] = {"opened": _opened}
+    exec(snippet.replace("json.load(open(", "json.load(opened("), found)
+    columns = set(found["objects"].columns)
+    assert {"t_ns", "kind", "type", "object"} <= columns
+    assert found["requests"]["at_s"].min() >= 0
+
+
+def _opened(path: str) -> io.StringIO:
+    """Files that are not closed are warnings, and warnings are errors here."""
+    return io.StringIO(Path(path).read_text(encoding="utf-8"))
