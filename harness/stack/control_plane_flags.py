@@ -68,7 +68,8 @@ class Settings:
 def launches(binaries: Binaries, layout: Layout, settings: Settings) -> Iterator[Launch]:
     """In the order of their start; the last two may start together."""
     secure = Health(f"{layout.https('kube-apiserver')}/readyz", layout.cluster_authority)
-    yield Launch(ETCD.name, (binaries.path(ETCD), *_etcd(layout)), _health_of_etcd(layout))
+    etcd = (binaries.path(ETCD), *_etcd(layout))
+    yield Launch(ETCD.name, etcd, _health_of_etcd(layout), remove=layout.folder)
     api_flags = (*_apiserver(layout, settings), *settings.more.get(KUBE_APISERVER.name, ()))
     yield Launch(KUBE_APISERVER.name, (binaries.path(KUBE_APISERVER), *api_flags), secure)
     for component, flags in (

@@ -1,9 +1,12 @@
-"""Runs one foreign program and lets it outlive nobody: ``python -m harness.stack.guard PROGRAM ARGUMENT...``.
+"""Runs one foreign program and lets it outlive nobody.
+
+``python -m harness.stack.guard [--remove FOLDER] PROGRAM ARGUMENT...``
 
 Our own children watch a pipe to their parent (``harness.run.parent``); programs we did not write know nothing of it, so
 this process holds the pipe for them. When the pipe ends, or on SIGTERM, the program gets SIGTERM, and SIGKILL a little
-later. The guard ends as the program did, by the same code or the same signal. Where the kernel offers it (Linux), the
-program is also killed when the guard itself is killed.
+later. What the parent would have tidied up, the guard does in its place: it removes FOLDER. It ends as the program
+did, by the same code or the same signal. Where the kernel offers it (Linux), the program is also killed when the guard
+itself is killed.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,9 +33,11 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 class Guard:
     """A request to stop that comes before the program is there is kept for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, remove: str | None) -> None:
         self._program: subprocess.Popen[bytes] | None = None
         self._asked = False
+        self._orphaned = False
+        self._remove = remove
 
     def ask(self, number: int, frame: FrameType | None) -> None:
         self._asked = True
@@ -44,10 +50,14 @@ class Guard:
         if self._asked:
             self._program.terminate()
         watch_parent(self._parent_is_gone)
-        return self._program.wait()
+        code = self._program.wait()
+        if self._orphaned and self._remove:
+            shutil.rmtree(self._remove, ignore_errors=True)
+        return code
 
     def _parent_is_gone(self) -> None:
         assert self._program is not None
+        self._orphaned = True
         self._program.terminate()
         killing = threading.Timer(ORPHAN_GRACE_S, self._program.kill)
         killing.daemon = True
@@ -71,13 +81,17 @@ def _end_like(code: int) -> NoReturn:
 
 
 def main() -> NoReturn:
-    guard = Guard()
+    argv = sys.argv[1:]
+    remove = None
+    if argv[0] == "--remove":
+        _, remove, *argv = argv
+    guard = Guard(remove)
     signal.signal(signal.SIGTERM, guard.ask)
     signal.signal(signal.SIGINT, guard.ask)
     try:
-        code = guard.run(sys.argv[1:])
+        code = guard.run(argv)
     except OSError as error:
-        sys.exit(f"{sys.argv[1]}: {error.strerror}")
+        sys.exit(f"{argv[0]}: {error.strerror}")
     _end_like(code)
 
 

@@ -30,12 +30,14 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One program as it is started. ``argv`` begins with the program itself."""
+    """One program as it is started. ``argv`` begins with the program itself; ``remove`` is a folder that is to go when
+    nobody is left to remove it."""
 
     name: str
     argv: tuple[str, ...]
     health: Health
     env: Mapping[str, str] = field(default_factory=dict)
+    remove: Path | None = None
 
 
 class Services:
@@ -58,7 +60,9 @@ class Services:
             raise failures.exceptions[0] from None
 
     async def _spawn(self, launch: Launch) -> Child:
-        guarded = [sys.executable, "-m", "harness.stack.guard", *launch.argv]
+        guarded = [sys.executable, "-m", "harness.stack.guard"]
+        guarded += ["--remove", str(launch.remove)] if launch.remove else []
+        guarded += launch.argv
         log = self._logs / f"{launch.name}.log"
         child = await spawn(launch.name, guarded, env=launch.env, log=log)
         self._children.append(child)

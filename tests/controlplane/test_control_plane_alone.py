@@ -103,6 +103,7 @@ async def test_all_are_dead_two_seconds_after_whoever_started_them_was_killed(
     async with asyncio.timeout(2):
         while await processes_naming(str(folder)):
             await asyncio.sleep(0.05)
+    assert not folder.exists(), "keys and data went with them"
 
 
 async def processes_naming(text: str) -> list[str]:

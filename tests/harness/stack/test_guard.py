@@ -22,10 +22,10 @@ time.sleep(60)
 STUBBORN = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + LONG
 
 
-async def guarded(tmp_path: Path, body: str) -> tuple[Child, int]:
+async def guarded(tmp_path: Path, body: str, *options: str) -> tuple[Child, int]:
     """The guard, and the pid of the program once it runs."""
     program, told = python_program(tmp_path, "program", body), tmp_path / "pid"
-    argv = [sys.executable, "-m", "harness.stack.guard", str(program), str(told)]
+    argv = [sys.executable, "-m", "harness.stack.guard", *options, str(program), str(told)]
     child = await spawn("program", argv, env={}, log=tmp_path / "log")
     await until(lambda: told.exists() and told.read_text() != "")
     return child, int(told.read_text())
@@ -69,6 +69,19 @@ async def test_the_program_ends_with_its_parent_or_its_guard(
     await until(lambda: gone(pid))
     assert asyncio.get_running_loop().time() - started < 2
     await child.wait()
+
+
+@pytest.mark.parametrize(("ending", "left"), [(closes_the_pipe, False), (stops, True)], ids=["orphaned", "stopped"])
+async def test_what_an_orphan_leaves_is_removed_and_nothing_else_is(
+    tmp_path: Path, ending: Callable[[Child], Awaitable[None]], left: bool
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "file").write_text("secret")
+    child, _ = await guarded(tmp_path, LONG, "--remove", str(data))
+    await ending(child)
+    await child.wait()
+    assert data.exists() is left
 
 
 async def test_sigterm_reaches_the_program_and_its_end_is_told(tmp_path: Path) -> None:
