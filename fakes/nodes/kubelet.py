@@ -160,12 +160,15 @@ class Kubelet:
     def restart(self) -> None:
         """The kubelet's process only: containers live on. The device manager knows no more than its checkpoint until
         the plugin registers again."""
+        silent = self._held is not None
+        self.hold()
         self._devices.restarted()
-        loop = asyncio.get_running_loop()
-        loop.call_later(self._timing.clock_s(RESTART_S), self._restarted)
+        asyncio.get_running_loop().call_later(self._timing.clock_s(RESTART_S), self._restarted, silent)
 
-    def _restarted(self) -> None:
+    def _restarted(self, silent: bool) -> None:
         self.plugin.kubelet_restarted()
+        if not silent:
+            self.release()
         self._changed()
 
     def leak_devices(self, count: int) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from datetime import UTC, datetime
 from random import Random
 
 import pytest
 from aiohttp import ClientSession, web
 
+from fakes.config import PoolConfig, WorldConfig
 from fakes.metrics import dcgm
 from fakes.metrics.gpu_scraper import GpuNode, GpuScraper
 from fakes.metrics.parse import parse
@@ -17,6 +20,8 @@ from fakes.vllm.container import VllmContainer
 from fakes.vllm.duty import DutyCycle
 from fakes.vllm.engine import EngineRequest
 from fakes.vllm.local_door import Switchboard
+from fakes.world import World
+from harness.kube.port import NAMESPACE, POD
 
 H100 = "NVIDIA-H100-80GB-HBM3"
 USED = GpuUse(0.985, 0.92)
@@ -101,3 +106,26 @@ async def test_one_stream_keeps_a_server_busy_and_its_memory_never_moves() -> No
 class Nowhere:
     def token(self, index: int, finish: str | None) -> None:
         """Nobody reads it."""
+
+
+@pytest.mark.looptime
+async def test_an_autoscaler_reads_the_gpus_of_a_whole_cluster() -> None:
+    pool = PoolConfig("gpu", "on-demand", gpus=2, nodes=1, provision=False)
+    config = WorldConfig(seed=1, time_scale=10, pools=(pool,))
+    world = World(config, datetime(2026, 11, 29, 12, tzinfo=UTC), switchboard=Switchboard())
+    kube, running = world.kube("test"), asyncio.create_task(world.run())
+    await kube.create(NAMESPACE, {"metadata": {"name": "inference"}})
+    container = {"name": "vllm", "image": "vllm/vllm-openai:v0.32.0", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    meta = {"name": "llm-0", "namespace": "inference", "labels": {"app": "llm"}}
+    await kube.create(POD, {"metadata": meta, "spec": {"containers": [container]}})
+    await asyncio.sleep(20)
+    (used,) = await world.metrics.pod_metric("inference", "app=llm", "DCGM_FI_DEV_FB_USED")
+    (busy,) = await world.metrics.pod_metric("inference", "app=llm", "DCGM_FI_DEV_GPU_UTIL")
+    assert (used.pod, used.value, busy.value) == ("llm-0", round(0.92 * 81_559), 0)
+    assert {r["name"] for r in world.metrics.resources} >= {"pods/DCGM_FI_DEV_GPU_UTIL", "pods/DCGM_FI_DEV_FB_USED"}
+    text = world.surroundings.gpu_scraper.text("gpu-1")
+    assert text is not None
+    assert text.count('pod="llm-0"') == 4  # of its one GPU; the other is nobody's
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
