@@ -5,6 +5,7 @@ The steps are those of structured-merge-diff v6 (merge/update.go, typed/merge.go
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +34,8 @@ from fakes.kube.status import bad_request, failure
 from harness.kube.port import ApiError, Json
 
 _FIRST = "before-first-apply"
+_KUBECTL = "kubectl"
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @dataclass(slots=True)
@@ -64,7 +67,8 @@ def applied(kind: Kind, live: Json | None, body: Any, writer: Writer, stamp: str
     if hidden is not None:
         changed, removed = without(changed, hidden), without(removed, hidden)
     if not force:
-        _refuse_conflicts(others, changed)
+        allowed = _of_client_side_apply(type_, here) if writer.manager == _KUBECTL else None
+        _refuse_conflicts(others, difference(changed, allowed))
     same = live is not None and changed is None and removed is None
     kept = _kept(others, changed, removed)
     claim = stripped(mine)
@@ -77,9 +81,32 @@ def applied(kind: Kind, live: Json | None, body: Any, writer: Writer, stamp: str
                 entry["time"] = old_stamp
         kept.append(entry)
     found["metadata"] = dict(found["metadata"])
+    if writer.manager == _KUBECTL:
+        _keep_last_applied(found["metadata"], config)
     found["metadata"]["managedFields"] = ordered(kept)
     unchanged = same and _timeless(found) == _timeless(here)
     return Applied(found, unchanged, warnings)
+
+
+def _of_client_side_apply(type_: Type, live: Json) -> Tree | None:
+    """What kubectl's client-side apply wrote and nobody changed since: its server-side apply may take that over."""
+    text = (live["metadata"].get("annotations") or {}).get(_LAST_APPLIED)
+    try:
+        last = json.loads(text) if text else None
+    except ValueError:
+        return None
+    if not isinstance(last, dict) or last.get("apiVersion") != live.get("apiVersion"):
+        return None
+    changed, removed = compare(type_, last, live)
+    return difference(difference(field_set(type_, last), changed), removed)
+
+
+def _keep_last_applied(meta: Json, config: Json) -> None:
+    """The annotation of client-side apply, where there is one, says what was applied last, whichever way."""
+    annotations = meta.get("annotations") or {}
+    if _LAST_APPLIED in annotations:
+        text = json.dumps(config, separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n"
+        meta["annotations"] = annotations | {_LAST_APPLIED: text}
 
 
 def _identity(writer: Writer) -> Writer:

@@ -9,7 +9,7 @@ from typing import Protocol
 from fakes.kube.kinds import Kind, Kinds
 from harness.kube.port import Json
 
-GIT_VERSION = "v1.32.0"
+GIT_VERSION = "v1.37.2"
 """The dispatcher of some kubectl packages runs the kubectl of this minor; any kubectl within one minor is supported."""
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")

@@ -1,11 +1,12 @@
-"""The least OpenAPI v3 with which kubectl creates and applies: the operations and their parameters, no field schemas.
+"""OpenAPI v3, with which kubectl creates, applies and explains: operations, parameters, and the fields of every kind.
 
-So fields are not checked by the client; what the server itself checks is in ``structure`` and ``validate``.
+Fields have types and no descriptions. What is checked is checked by the server.
 """
 
 from __future__ import annotations
 
 from fakes.kube.kinds import Kind, Kinds
+from fakes.kube.schema.raw import raw_types
 from harness.kube.port import Json
 
 
@@ -32,7 +33,7 @@ def document(kinds: Kinds, path: str) -> Json | None:
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes (embedded)", "version": "v1"},
         "paths": paths,
-        "components": {"schemas": {_schema_name(kind): _schema(kind) for kind in found}},
+        "components": {"schemas": _schemas(found)},
     }
 
 
@@ -60,21 +61,78 @@ def _gvk(kind: Kind) -> Json:
 
 
 def _schema_name(kind: Kind) -> str:
+    if kind.schema:
+        return _named(kind.schema)
     return f"io.k8s.api.{kind.resource.group or 'core'}.{kind.resource.version}.{kind.resource.kind}"
 
 
-def _schema(kind: Kind) -> Json:
-    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    return {
-        "type": "object",
-        "description": f"{kind.resource.kind} as the embedded API serves it; its fields are not described here.",
-        "properties": {
-            "apiVersion": {"type": "string"},
-            "kind": {"type": "string"},
-            "metadata": free,
-            "spec": free,
-            "status": free,
-        },
-        "x-kubernetes-preserve-unknown-fields": True,
-        "x-kubernetes-group-version-kind": [_gvk(kind)],
-    }
+def _schemas(kinds: list[Kind]) -> Json:
+    """Of the kinds and of every type that they reach."""
+    found: Json = {}
+    waiting: list[str] = []
+    for kind in kinds:
+        found[_schema_name(kind)] = _schema(kind, waiting)
+    while waiting:
+        name = waiting.pop()
+        if _named(name) not in found:
+            found[_named(name)] = _struct(name, waiting)
+    return found
+
+
+def _schema(kind: Kind, waiting: list[str]) -> Json:
+    meta = _ref("meta/v1.ObjectMeta", waiting)
+    text = {"type": "string"}
+    if kind.schema:
+        described = _struct(kind.schema, waiting)
+    else:
+        free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        described = {"type": "object", "properties": {"spec": free, "status": free}}
+        described["x-kubernetes-preserve-unknown-fields"] = True
+    properties = {"apiVersion": text, "kind": text} | described["properties"] | {"metadata": meta}
+    return described | {"properties": properties, "x-kubernetes-group-version-kind": [_gvk(kind)]}
+
+
+def _named(type_: str) -> str:
+    package, _, name = type_.rpartition(".")
+    group, _, version = package.partition("/")
+    place = "io.k8s.apimachinery.pkg.apis" if group == "meta" else "io.k8s.api"
+    return f"{place}.{group}.{version}.{name}"
+
+
+def _struct(name: str, waiting: list[str]) -> Json:
+    fields = raw_types()[name]["fields"]
+    return {"type": "object", "properties": {f["name"]: _of(f["type"], waiting) for f in fields}}
+
+
+def _of(type_: str, waiting: list[str]) -> Json:
+    type_ = type_.lstrip("*")
+    if type_ == "[]byte":
+        return {"type": "string", "format": "byte"}
+    if type_.startswith("[]"):
+        return {"type": "array", "items": _of(type_[2:], waiting)}
+    if type_.startswith("map[string]"):
+        return {"type": "object", "additionalProperties": _of(type_[11:], waiting)}
+    if type_ in _SCALARS:
+        return dict(_SCALARS[type_])
+    alias = raw_types()[type_].get("alias")
+    return _of(alias, waiting) if alias else _ref(type_, waiting)
+
+
+def _ref(type_: str, waiting: list[str]) -> Json:
+    waiting.append(type_)
+    return {"allOf": [{"$ref": f"#/components/schemas/{_named(type_)}"}], "default": {}}
+
+
+_SCALARS: dict[str, Json] = {
+    "string": {"type": "string"},
+    "duration": {"type": "string"},
+    "bool": {"type": "boolean"},
+    "int32": {"type": "integer", "format": "int32"},
+    "int64": {"type": "integer", "format": "int64"},
+    "float64": {"type": "number", "format": "double"},
+    "quantity": {"type": "string"},
+    "time": {"type": "string", "format": "date-time"},
+    "microtime": {"type": "string", "format": "date-time"},
+    "int-or-string": {"type": "string", "format": "int-or-string"},
+    "any": {"type": "object"},
+}

@@ -1,94 +1,44 @@
-"""Request bodies in Kubernetes' protobuf, for the few kinds that kubectl ≥ 1.32 insists on sending that way.
+"""Request bodies in Kubernetes' protobuf, which kubectl ≥ 1.32 insists on for some commands.
 
 The envelope is the magic and an Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}; ``raw`` is read by the field
-numbers below. Answers are always JSON, which every client takes.
+numbers of the schema. Answers are always JSON, which every client takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import base64
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
+from fakes.kube.schema.raw import full_name, raw_types
 from fakes.kube.status import bad_request, failure
 from harness.kube.port import Json
 
 MAGIC = b"k8s\x00"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    name: str
-    kind: str = "text"  # text | int | bool | map | message
-    many: bool = False
-    fields: Mapping[int, Field] | None = None
+@dataclass(slots=True)
+class _Message:
+    """Fields by number; ``inner`` are structs that Go embeds: messages of their own whose fields are the outer's."""
+
+    fields: dict[int, tuple[str, str]] = field(default_factory=dict)
+    inner: dict[int, dict[int, tuple[str, str]]] = field(default_factory=dict)
 
 
-def _message(name: str, fields: Mapping[int, Field], many: bool = False) -> Field:
-    return Field(name, "message", many, fields)
-
-
-_META = {
-    1: Field("name"),
-    2: Field("generateName"),
-    3: Field("namespace"),
-    11: Field("labels", "map"),
-    12: Field("annotations", "map"),
-}
-_CONTAINER_PORT = {
-    1: Field("name"),
-    2: Field("hostPort", "int"),
-    3: Field("containerPort", "int"),
-    4: Field("protocol"),
-}
-_ENV = {1: Field("name"), 2: Field("value")}
-_CONTAINER = {
-    1: Field("name"),
-    2: Field("image"),
-    3: Field("command", many=True),
-    4: Field("args", many=True),
-    5: Field("workingDir"),
-    6: _message("ports", _CONTAINER_PORT, many=True),
-    7: _message("env", _ENV, many=True),
-    14: Field("imagePullPolicy"),
-}
-_POD_SPEC = {
-    2: _message("containers", _CONTAINER, many=True),
-    3: Field("restartPolicy"),
-    4: Field("terminationGracePeriodSeconds", "int"),
-    6: Field("dnsPolicy"),
-    7: Field("nodeSelector", "map"),
-    8: Field("serviceAccountName"),
-    10: Field("nodeName"),
-    19: Field("schedulerName"),
-    24: Field("priorityClassName"),
-}
-_TEMPLATE = {1: _message("metadata", _META), 2: _message("spec", _POD_SPEC)}
-_DEPLOYMENT_SPEC = {
-    1: Field("replicas", "int"),
-    2: _message("selector", {1: Field("matchLabels", "map")}),
-    3: _message("template", _TEMPLATE),
-}
-_RESOURCE_ATTRIBUTES = {1: Field("namespace"), 2: Field("verb"), 3: Field("group"), 4: Field("version"),
-                        5: Field("resource"), 6: Field("subresource"), 7: Field("name")}  # fmt: skip
-_PATH_ATTRIBUTES = {1: Field("path"), 2: Field("verb")}
-_REVIEW_SPEC = {
-    1: _message("resourceAttributes", _RESOURCE_ATTRIBUTES),
-    2: _message("nonResourceAttributes", _PATH_ATTRIBUTES),
-}
-_OBJECT_META = _message("metadata", _META)
-
-_KINDS: dict[str, Mapping[int, Field]] = {
-    "Namespace": {1: _OBJECT_META},
-    "ConfigMap": {1: _OBJECT_META, 2: Field("data", "map")},
-    "ServiceAccount": {1: _OBJECT_META},
-    "Deployment": {1: _OBJECT_META, 2: _message("spec", _DEPLOYMENT_SPEC)},
-    "SelfSubjectAccessReview": {1: _OBJECT_META, 2: _message("spec", _REVIEW_SPEC)},
-    "SelfSubjectRulesReview": {1: _OBJECT_META, 2: _message("spec", {1: Field("namespace")})},
-    "SelfSubjectReview": {1: _OBJECT_META},
-    "DeleteOptions": {1: Field("gracePeriodSeconds", "int"), 3: Field("orphanDependents", "bool"),
-                      4: Field("propagationPolicy"), 5: Field("dryRun", many=True)},
-}  # fmt: skip
+@cache
+def _message(name: str) -> _Message:
+    found = _Message()
+    for entry in raw_types()[name]["fields"]:
+        number = entry.get("number")
+        if number is not None:
+            place = found.inner.setdefault(entry["via"], {}) if "via" in entry else found.fields
+            place[number] = entry["name"], entry["type"]
+    return found
 
 
 def decode(data: bytes) -> Json:
@@ -96,7 +46,7 @@ def decode(data: bytes) -> Json:
         raise bad_request("provided data does not appear to be a protobuf message, expected prefix k8s\\0")
     try:
         return _decode(data)
-    except (IndexError, UnicodeDecodeError) as e:
+    except (IndexError, UnicodeDecodeError, OverflowError, struct.error, RecursionError) as e:
         raise bad_request(f"the protobuf body is cut off or malformed: {e}") from e
 
 
@@ -106,41 +56,76 @@ def _decode(data: bytes) -> Json:
     if not isinstance(type_meta, bytes) or not isinstance(raw, bytes):
         raise bad_request("the protobuf envelope is malformed")
     names = {number: _text(value) for number, value in _entries(type_meta)}
-    kind = names.get(2, "")
-    fields = _KINDS.get(kind)
-    if fields is None:
-        known = ", ".join(sorted(_KINDS))
-        text = f"the embedded Kubernetes API reads {kind or 'this'} as JSON only; as protobuf it reads {known}"
+    version, kind = names.get(1, "v1"), names.get(2, "")
+    name = full_name(version, kind)
+    if name is None:
+        text = f"the embedded Kubernetes API reads {kind or 'this'} of {version} as JSON only"
         raise failure(415, "UnsupportedMediaType", text)
-    return {"kind": kind, "apiVersion": names.get(1, "v1")} | _object(raw, fields)
+    return {"kind": kind, "apiVersion": version} | _object(raw, name)
 
 
-def _object(data: bytes, fields: Mapping[int, Field]) -> Json:
+def _object(data: bytes, name: str) -> Json:
+    message = _message(name)
     found: Json = {}
     for number, value in _entries(data):
-        field = fields.get(number)
-        if field is None:
-            continue
-        if field.kind == "map":
-            pair = {n: _text(v) for n, v in _entries(_bytes(value))}
-            found.setdefault(field.name, {})[pair.get(1, "")] = pair.get(2, "")
-        elif field.many:
-            found.setdefault(field.name, []).append(_value(field, value))
-        elif (read := _value(field, value)) != "":
-            found[field.name] = read
+        if number in message.inner:
+            for inner_number, inner_value in _entries(_bytes(value)):
+                _put(found, message.inner[number].get(inner_number), inner_value)
+        else:
+            _put(found, message.fields.get(number), value)
     return found
 
 
-def _value(field: Field, value: int | bytes) -> Any:
-    match field.kind:
-        case "message":
-            return _object(_bytes(value), field.fields or {})
-        case "int":
-            return _signed(value)
+def _put(found: Json, known: tuple[str, str] | None, value: int | bytes) -> None:
+    if known is None:
+        return
+    name, type_ = known
+    type_ = _plain(type_)
+    if type_.startswith("map[string]"):
+        pair = dict(_entries(_bytes(value)))
+        found.setdefault(name, {})[_text(pair.get(1, b""))] = _value(type_[11:], pair.get(2, b""))
+    elif type_.startswith("[]") and type_ != "[]byte":
+        found.setdefault(name, []).append(_value(type_[2:], value))
+    else:
+        found[name] = _value(type_, value)
+
+
+def _plain(type_: str) -> str:
+    """Without pointers and other names of the same thing."""
+    type_ = type_.lstrip("*")
+    alias = raw_types().get(type_, {}).get("alias")
+    return _plain(alias) if alias else type_
+
+
+def _value(type_: str, value: int | bytes) -> Any:
+    type_ = _plain(type_)
+    match type_:
+        case "string" | "duration":
+            return _text(value)
         case "bool":
             return bool(_signed(value))
-        case _:
-            return _text(value)
+        case "int32" | "int64":
+            return _signed(value)
+        case "[]byte":
+            return base64.b64encode(_bytes(value)).decode()
+        case "quantity":
+            return _text(dict(_entries(_bytes(value))).get(1, b""))
+        case "int-or-string":
+            parts = dict(_entries(_bytes(value)))
+            return _text(parts.get(3, b"")) if parts.get(1) else _signed(parts.get(2, 0))
+        case "time" | "microtime":
+            return _time(dict(_entries(_bytes(value))), type_ == "microtime")
+        case "any" | "float64":
+            return None
+    return _object(_bytes(value), type_)
+
+
+def _time(parts: dict[int, int | bytes], micro: bool) -> str | None:
+    seconds, nanos = _signed(parts.get(1, 0)), _signed(parts.get(2, 0))
+    if not seconds and not nanos:
+        return None
+    moment = _EPOCH + timedelta(seconds=seconds, microseconds=nanos // 1000)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
 
 
 def _entries(data: bytes) -> Iterator[tuple[int, int | bytes]]:

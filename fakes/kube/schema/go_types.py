@@ -131,12 +131,12 @@ def _field(
         return
     if not name:  # embedded: its fields are the outer struct's own
         if type != "meta/v1.TypeMeta":
-            yield from fields_of(sources, type)
+            via = _number(tags)
+            yield from ((f | {"via": via}) if via else f for f in fields_of(sources, type))
         return
     found: dict[str, Any] = {"name": name, "type": type}
-    numbers = [int(part) for part in tags.get("protobuf", "").split(",") if part.isdigit()]
-    if numbers:
-        found["number"] = numbers[0]
+    if number := _number(tags):
+        found["number"] = number
     if "omitempty" not in options and "omitzero" not in options:
         found["always"] = True
     if "omitzero" in options:
@@ -151,6 +151,10 @@ def _field(
     if (markers.get("structType") or markers.get("mapType") or [""])[-1] == "atomic":
         found["atomic"] = True
     yield found
+
+
+def _number(tags: dict[str, str]) -> int | None:
+    return next((int(part) for part in tags.get("protobuf", "").split(",") if part.isdigit()), None)
 
 
 def build(modules: Path) -> dict[str, Any]:

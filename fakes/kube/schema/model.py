@@ -11,9 +11,9 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 from typing import Any
 
+from fakes.kube.schema.raw import raw_types
 from fakes.kube.schema.scalars import (
     Mismatch,
     Trouble,
@@ -364,8 +364,7 @@ def _json_name(value: Any, go: str) -> str:
 
 @cache
 def _builder() -> _Builder:
-    text = resources.files("fakes.kube.schema").joinpath("types.json").read_text()
-    return _Builder(json.loads(text)["types"])
+    return _Builder(raw_types())
 
 
 @cache

@@ -75,7 +75,7 @@ def test_other_kinds_are_said_to_be_json_only() -> None:
     with pytest.raises(port.ApiError) as refused:
         decode(envelope("batch/v1", "Job", b""))
     assert refused.value.status == 415
-    assert "Job as JSON only" in refused.value.message
+    assert "reads Job of batch/v1 as JSON only" in refused.value.message
 
 
 @pytest.mark.parametrize(
