@@ -78,7 +78,7 @@ async def test_nodes_scale_and_versions(served: Served) -> None:
         apps.delete_namespaced_deployment(
             "llm", "default", body=client.V1DeleteOptions(propagation_policy="Background")
         )
-        assert client.VersionApi(api).get_code().minor == "32"
+        assert client.VersionApi(api).get_code().minor == "37"
 
     await in_thread(served, work)
 

@@ -53,7 +53,7 @@ async def make(served: Served, *names: str) -> None:
 async def test_version_and_health(http: aiohttp.ClientSession) -> None:
     for path in ("/version", "/version/", "/version?timeout=5s"):
         status, body = await fetch(http, "GET", path)
-        assert (status, body["gitVersion"][:4], body["minor"]) == (200, "v1.3", "32")
+        assert (status, body["gitVersion"][:4], body["minor"]) == (200, "v1.3", "37")
     for path in ("/healthz", "/livez", "/readyz"):
         async with http.get(path) as answer:
             assert (answer.status, await answer.text()) == (200, "ok")
