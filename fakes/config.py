@@ -10,14 +10,75 @@ from typing import Any
 
 
 class PlantedBug(StrEnum):
-    """Wrong behaviour on purpose. Each value changes what ``fakes/`` does, never what a check is given."""
+    """Wrong behaviour on purpose. Each value changes what ``fakes/`` does, never what a check is given.
 
+    What each breaks, and which check must find it, stands in ``tests/matrix/matrix_rows.py``.
+    """
+
+    # The model server.
     SERVER_ABORTS_ON_SIGTERM = "server_aborts_on_sigterm"
-    DRAIN_IGNORES_PDB = "drain_ignores_pdb"
-    GANG_BOUND_ONE_BY_ONE = "gang_bound_one_by_one"
-    READY_BEFORE_SERVING = "ready_before_serving"
+    SERVER_HANGS_ON_SIGTERM = "server_hangs_on_sigterm"
+    SERVER_CRASHES_UNDER_LOAD = "server_crashes_under_load"
+    SERVER_FAILS_SOME_REQUESTS = "server_fails_some_requests"
+    SERVER_ANSWERS_LATE = "server_answers_late"
+    SERVER_DECODES_SLOWLY = "server_decodes_slowly"
+    MODEL_LOADS_SLOWLY = "model_loads_slowly"
+    # The router in front of it.
     GATEWAY_ROUTES_TO_TERMINATING = "gateway_routes_to_terminating"
+    GATEWAY_CUTS_ALL_ON_CHANGE = "gateway_cuts_all_on_change"
+    GATEWAY_CUTS_LONG_ANSWERS = "gateway_cuts_long_answers"
+    GATEWAY_RETRIES_MID_STREAM = "gateway_retries_mid_stream"
+    GATEWAY_SENDS_TWICE = "gateway_sends_twice"
+    GATEWAY_DROPS_TOKENS = "gateway_drops_tokens"
+    GATEWAY_REPEATS_TOKENS = "gateway_repeats_tokens"
+    # A node and its kubelet.
+    READY_BEFORE_SERVING = "ready_before_serving"
+    GRACE_CUT_SHORT = "grace_cut_short"
+    PRE_STOP_SKIPPED = "pre_stop_skipped"
+    NODE_NEVER_READY = "node_never_ready"
+    IMAGE_PULL_HANGS = "image_pull_hangs"
+    DEVICE_PLUGIN_NEVER_COMES = "device_plugin_never_comes"
+    DEVICE_PLUGIN_DIES = "device_plugin_dies"
+    ALLOCATABLE_LIES = "allocatable_lies"
+    GPUS_GIVEN_TWICE = "gpus_given_twice"
+    # The autoscaler, and what it reads.
     HPA_BLIND = "hpa_blind"
+    HPA_HESITATES = "hpa_hesitates"
+    HPA_NEVER_SCALES_IN = "hpa_never_scales_in"
+    HPA_THRASHES = "hpa_thrashes"
+    HPA_READS_EMPTY_AS_ZERO = "hpa_reads_empty_as_zero"
+    METRICS_STALE = "metrics_stale"
+    METRICS_HOLE = "metrics_hole"
+    METRICS_HOLE_AS_ZERO = "metrics_hole_as_zero"
+    # Workload controllers, endpoints, budgets, scheduler.
+    SECOND_WRITER_OF_REPLICAS = "second_writer_of_replicas"
+    REPLICAS_NEVER_CREATED = "replicas_never_created"
+    REPLICAS_NEVER_REPLACED = "replicas_never_replaced"
+    SCALE_IN_KILLS = "scale_in_kills"
+    ENDPOINT_NEVER_ADDED = "endpoint_never_added"
+    ENDPOINT_REMOVED_LATE = "endpoint_removed_late"
+    BUDGET_COUNTS_UNREADY = "budget_counts_unready"
+    EVICTION_IGNORES_BUDGET = "eviction_ignores_budget"
+    GANG_BOUND_ONE_BY_ONE = "gang_bound_one_by_one"
+    GANG_BOUND_SLOWLY = "gang_bound_slowly"
+    GANG_MEMBER_NEVER_REPLACED = "gang_member_never_replaced"
+    ORPHANED_PODS_KEPT = "orphaned_pods_kept"
+    # Provisioner and cloud.
+    DRAIN_IGNORES_PDB = "drain_ignores_pdb"
+    DRAIN_TAINTS_ANOTHER_NODE = "drain_taints_another_node"
+    INSTANCE_ENDED_UNDRAINED = "instance_ended_undrained"
+    NODE_LEFT_OVER = "node_left_over"
+    CLAIM_LEFT_OVER = "claim_left_over"
+    NEW_NODE_REMOVED_AT_ONCE = "new_node_removed_at_once"
+    PROVISIONER_IDLE = "provisioner_idle"
+    PROVISIONER_ORDERS_TOO_MANY = "provisioner_orders_too_many"
+    PROVISIONER_IGNORES_PRICE = "provisioner_ignores_price"
+    INSTANCE_NEVER_BOOTS = "instance_never_boots"
+    INTERRUPTION_WITHOUT_EFFECT = "interruption_without_effect"
+    NOTICE_CUT_SHORT = "notice_cut_short"
+    # What breaks the premises of a run.
+    API_LOSES_WATCH_HISTORY = "api_loses_watch_history"
+    DELETION_REFUSED = "deletion_refused"
 
 
 @dataclass(frozen=True, slots=True)

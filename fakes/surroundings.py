@@ -83,12 +83,14 @@ class Surroundings:
         self._runtime = ImageRuntime(self.timing, {"vllm": self._model_server})
         self._pod_informer = Informer(self.kube("kubelet"), POD)
         self._pods = AssignedPods(self._pod_informer)
-        self.cloud = Cloud(config.pools, self.timing, self.rng("cloud"), boot=self._boot, lost=self._lost)
+        self.cloud = Cloud(
+            config.pools, self.timing, self.rng("cloud"), boot=self._boot, lost=self._lost, bugs=self._bugs
+        )
         self.control = Control(self.cloud)
         source = LocalSource(switchboard) if switchboard else None
         self.scraper = Scraper(self.kube("prometheus"), self.timing, config.gateway_namespace, "", source)
         self.gpu_scraper = GpuScraper(self.timing, self._gpu_nodes)
-        self.metrics = CustomMetrics(self.scraper, wall, self.gpu_scraper)
+        self.metrics = CustomMetrics(self.scraper, wall, self.gpu_scraper, self._bugs)
         self.gateway = Gateway(
             self.kube("gateway"), config.gateway_namespace, config.gateway_service, self.rng("gateway"), self._bugs
         )
@@ -122,7 +124,7 @@ class Surroundings:
 
     def _parts(self) -> list[Coroutine[Any, Any, None]]:
         kube, wall, timing, bugs = self.kube, self.wall, self.timing, self._bugs
-        provisioner = Provisioner(kube("karpenter"), wall, timing, self.cloud)
+        provisioner = Provisioner(kube("karpenter"), wall, timing, self.cloud, bugs)
         return [
             provisioner.run(),
             ClaimMarks(kube("karpenter"), wall, timing, provisioner.view).run(),

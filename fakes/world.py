@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 
 from fakes.clock import WallClock
-from fakes.config import WorldConfig
+from fakes.config import PlantedBug, WorldConfig
 from fakes.control.api import control_app
 from fakes.controllers.deployment import DeploymentController
 from fakes.controllers.disruption import DisruptionController
@@ -30,6 +30,7 @@ from fakes.controllers.node_lifecycle import NodeLifecycleController
 from fakes.controllers.pod_group_protection import PodGroupProtection
 from fakes.controllers.replicaset import ReplicaSetController
 from fakes.controllers.scheduler import Scheduler
+from fakes.controllers.second_writer import SecondWriter
 from fakes.controllers.statefulset import StatefulSetController
 from fakes.kube.local import LocalKube
 from fakes.kube.server import bookmark_period_s, make_app
@@ -56,7 +57,7 @@ class World:
     ) -> None:
         self.config = config
         self.wall = WallClock(epoch)
-        self.store = Store(self.wall, Random(f"{config.seed}:store"))
+        self.store = Store(self.wall, Random(f"{config.seed}:store"), config.planted_bugs)
         self.surroundings = Surroundings(config, self.wall, self.kube, ledger, switchboard)
         self.timing = self.surroundings.timing
         self.cloud = self.surroundings.cloud
@@ -77,14 +78,15 @@ class World:
         manager = partial(kube, "kube-controller-manager")
         return [
             DeploymentController(manager("deployment"), wall, rng("deployment"), timing).run(),
-            ReplicaSetController(manager("replicaset"), wall, rng("replicaset"), timing).run(),
+            ReplicaSetController(manager("replicaset"), wall, rng("replicaset"), timing, bugs).run(),
+            *([SecondWriter(kube("gitops"), timing).run()] if PlantedBug.SECOND_WRITER_OF_REPLICAS in bugs else []),
             HpaController(manager("hpa"), wall, timing, self.metrics, bugs, (self.metrics,)).run(),
-            EndpointSliceController(manager("endpointslice"), wall).run(),
-            DisruptionController(manager("disruption"), wall).run(),
+            EndpointSliceController(manager("endpointslice"), wall, timing, bugs).run(),
+            DisruptionController(manager("disruption"), wall, bugs).run(),
             NodeLifecycleController(manager("node-lifecycle"), wall, timing).run(),
             StatefulSetController(manager("statefulset"), wall, admitted).run(),
             LeaderWorkerSetController(kube("leaderworkerset"), wall).run(),
-            GarbageCollector(manager("garbage-collector"), wall, timing).run(),
+            GarbageCollector(manager("garbage-collector"), wall, timing, bugs).run(),
             PodGroupProtection(manager("podgroup-protection")).run(),
             keep_leading(manager(), wall, timing, "kube-controller-manager"),
             keep_leading(kube("kube-scheduler"), wall, timing, "kube-scheduler"),

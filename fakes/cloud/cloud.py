@@ -7,7 +7,7 @@ pool of stock 1 whose only instance is reclaimed stays empty.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
@@ -15,7 +15,7 @@ from random import Random
 from fakes.cloud.trouble import CloudError as CloudError
 from fakes.cloud.trouble import HalfGroup, Trouble
 from fakes.cloud.trouble import OutOfStock as OutOfStock
-from fakes.config import PoolConfig
+from fakes.config import PlantedBug, PoolConfig
 from fakes.nodes.labels import instance_id
 from fakes.nodes.machine import Machine
 from fakes.timing import Timing
@@ -62,6 +62,8 @@ class Instance:
 
 
 Listener = Callable[[Instance], None]
+SHORT_NOTICE_S = 5.0
+"""Scenario seconds that are left of any notice, under the planted bug."""
 
 
 class Cloud:
@@ -69,7 +71,13 @@ class Cloud:
     whatever the cause. Both run synchronously, ``lost`` before the listeners of ``on_gone``."""
 
     def __init__(
-        self, pools: Sequence[PoolConfig], timing: Timing, rng: Random, boot: Listener, lost: Listener
+        self,
+        pools: Sequence[PoolConfig],
+        timing: Timing,
+        rng: Random,
+        boot: Listener,
+        lost: Listener,
+        bugs: Collection[PlantedBug] = (),
     ) -> None:
         self.pools = {pool.name: pool for pool in pools}
         self.instances: dict[str, Instance] = {}
@@ -77,6 +85,7 @@ class Cloud:
         self.on_gone: list[Listener] = []
         self._timing = timing
         self._rng = rng
+        self._bugs = frozenset(bugs)
         self._boot = boot
         self._lost = lost
         self._stock = {pool.name: pool.stock for pool in pools}
@@ -122,6 +131,8 @@ class Cloud:
             self._half_groups[pool].append(instance)
         delay_s = self._timing.draw_s(self._timing.durations.launch, self._rng)
         delay_s *= self.trouble.boot_factor.get(pool, 1.0)
+        if PlantedBug.INSTANCE_NEVER_BOOTS in self._bugs:
+            return instance
         self._timers[instance.id] = _loop().call_later(delay_s, self._power_on, instance)
         return instance
 
@@ -138,6 +149,10 @@ class Cloud:
             raise WrongState(f"{id} is {instance.pool.capacity_type}; only spot instances are interrupted")
         if instance.state is not InstanceState.RUNNING:
             raise WrongState(f"{id} is {instance.state}; only a running instance can be interrupted")
+        if PlantedBug.INTERRUPTION_WITHOUT_EFFECT in self._bugs:
+            return instance
+        if PlantedBug.NOTICE_CUT_SHORT in self._bugs:
+            notice_s = min(notice_s, SHORT_NOTICE_S)
         instance.state = InstanceState.INTERRUPTING
         instance.reclaimed = True
         instance.interrupt_at_s = _loop().time() + self._timing.clock_s(notice_s)

@@ -8,10 +8,12 @@ shows.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 from typing import NamedTuple
 
 from fakes.clock import WallClock, parse_stamp
+from fakes.config import PlantedBug
 from fakes.controllers.budget import STALE_DISRUPTION_S, Selected, failed_status, is_healthy, next_status
 from fakes.controllers.controller import Reconciler, run_controller
 from fakes.controllers.events import EventRecorder
@@ -60,8 +62,9 @@ class _Face(NamedTuple):
 class DisruptionController:
     """A pod's change costs the same however many pods a budget protects: they are counted as they change."""
 
-    def __init__(self, kube: Kube, wall: WallClock) -> None:
+    def __init__(self, kube: Kube, wall: WallClock, bugs: Collection[PlantedBug] = ()) -> None:
         self._kube = kube
+        self._counts_unready = PlantedBug.BUDGET_COUNTS_UNREADY in bugs
         self._wall = wall
         self._events = EventRecorder(kube, wall, "controllermanager")
         self._pdbs = Informer(kube, PDB)
@@ -145,7 +148,8 @@ class DisruptionController:
         names = (pdb.get("status") or {}).get("disruptedPods") or {}
         keys = ((namespace_of(pdb), name) for name in names)
         noted = [self._pods.objects[key] for key in keys if tally.face(key) is not None and key in self._pods.objects]
-        return Selected(len(tally), sum(n for face, n in tally.counts.items() if face.healthy), noted)
+        healthy = sum(n for face, n in tally.counts.items() if face.healthy or self._counts_unready)
+        return Selected(len(tally), healthy, noted)
 
     def _scale_of(self, namespace: str, tally: Tally[_Face]) -> tuple[int, list[str]]:
         """Replicas that the pods' controllers ask for, each counted once, and the names of pods without one."""

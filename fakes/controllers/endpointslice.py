@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from fakes.clock import WallClock
+from fakes.config import PlantedBug
 from fakes.controllers.controller import Reconciler, run_controller
 from fakes.controllers.endpoints import (
     MANAGED_BY_LABEL,
@@ -29,6 +32,7 @@ from fakes.controllers.objects import (
     pod_ip,
 )
 from fakes.controllers.slices import Content, Shelf, SlicePlan, Wanted
+from fakes.timing import Timing
 from harness.kube.port import (
     ENDPOINT_SLICE,
     NODE,
@@ -40,6 +44,11 @@ from harness.kube.port import (
     Kube,
     NotFound,
 )
+
+LATE_S = 60
+"""Scenario seconds by which a pod that goes stays an endpoint, under the planted bug."""
+FULL_AT = 4
+"""Endpoints beyond which none is added, under another."""
 
 
 @dataclass(slots=True)
@@ -55,8 +64,12 @@ class _Book:
 class EndpointSliceController:
     """``wall`` stamps nothing yet: slices carry no times of their own but the server's."""
 
-    def __init__(self, kube: Kube, wall: WallClock) -> None:
+    def __init__(
+        self, kube: Kube, wall: WallClock, timing: Timing | None = None, bugs: Collection[PlantedBug] = ()
+    ) -> None:
         self._kube = kube
+        self._late_s = (timing or Timing()).clock_s(LATE_S) if PlantedBug.ENDPOINT_REMOVED_LATE in bugs else 0.0
+        self._full_at = FULL_AT if PlantedBug.ENDPOINT_NEVER_ADDED in bugs else None
         self._wall = wall
         self._services = Informer(kube, SERVICE)
         self._pods = Informer(kube, POD)
@@ -88,6 +101,12 @@ class EndpointSliceController:
     def _pod_changed(self, type: EventType, new: Json, old: Json | None) -> None:
         if type is EventType.MODIFIED and old is not None and _seen_state(new) == _seen_state(old):
             return
+        if self._late_s and (is_terminating(new) or type is EventType.DELETED):
+            asyncio.get_running_loop().call_later(self._late_s, self._note, new, old)
+        else:
+            self._note(new, old)
+
+    def _note(self, new: Json, old: Json | None) -> None:
         for service in self._services_of.get(namespace_of(new)):
             if selects(service, new) or (old is not None and selects(service, old)):
                 self._books.setdefault(key_of(service), _Book()).changed[name_of(new)] = None
@@ -148,6 +167,8 @@ class EndpointSliceController:
 
     def _want(self, key: Key, service: Json, book: _Book, name: str) -> None:
         pod = self._pods.objects.get((key[0], name))
+        if self._full_at is not None and name not in book.wanted and len(book.wanted) >= self._full_at:
+            return
         if pod is not None and belongs(pod) and selects(service, pod):
             book.wanted[name] = Wanted(slice_ports(service, pod), endpoint(pod, service, self._zones))
         else:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from fakes.clock import WallClock
+from fakes.config import PlantedBug
 from fakes.controllers.controller import Reconciler, run_controller
 from fakes.controllers.informer import Change, Informer, key_of
 from fakes.controllers.objects import (
@@ -36,8 +37,15 @@ QUARANTINE_S = 40.0
 class GarbageCollector:
     """``wall`` only stamps the condition that says why a pod was removed; without it the condition has no time."""
 
-    def __init__(self, kube: Kube, wall: WallClock | None = None, timing: Timing | None = None) -> None:
+    def __init__(
+        self,
+        kube: Kube,
+        wall: WallClock | None = None,
+        timing: Timing | None = None,
+        bugs: Collection[PlantedBug] = (),
+    ) -> None:
         self._kube = kube
+        self._keeps_orphans = PlantedBug.ORPHANED_PODS_KEPT in bugs
         self._wall = wall
         self._timing = timing or Timing()
         self._owners = Ownership()
@@ -48,7 +56,8 @@ class GarbageCollector:
             cache.on_change(self._listener(resource))
 
     async def run(self) -> None:
-        await run_controller(tuple(self._caches.values()), self._loop.run, self._collect_pods)
+        passes = (self._loop.run,) if self._keeps_orphans else (self._loop.run, self._collect_pods)
+        await run_controller(tuple(self._caches.values()), *passes)
 
     def _listener(self, resource: Resource) -> Change:
         def changed(type: EventType, new: Json, old: Json | None) -> None:

@@ -12,6 +12,7 @@ from fakes.config import PlantedBug
 from fakes.controllers.controller import Reconciler, run_controller
 from fakes.controllers.events import EventRecorder
 from fakes.controllers.hpa_metrics import MetricFailed, MetricSources, Target, Wanted
+from fakes.controllers.hpa_mischief import HpaMischief
 from fakes.controllers.informer import Informer, Key, key_of
 from fakes.controllers.label_text import selector_text
 from fakes.controllers.objects import condition_status, generation_of, merged, namespace_of, same_status, with_condition
@@ -90,8 +91,8 @@ class HpaController:
         self._kube = kube
         self._wall = wall
         self._timing = timing
-        self._sources = MetricSources(metrics, apis)
-        self._blind = PlantedBug.HPA_BLIND in bugs
+        self._sources = MetricSources(metrics, apis, empty_is_zero=PlantedBug.HPA_READS_EMPTY_AS_ZERO in bugs)
+        self._mischief = HpaMischief(bugs, timing)
         self._events = EventRecorder(kube, wall, "horizontal-pod-autoscaler")
         self._hpas = Informer(kube, HPA)
         self._pods = Informer(kube, POD)
@@ -149,8 +150,7 @@ class HpaController:
                 await self._write_status(sync, current, None)
                 await self._events.warning(HPA, sync.hpa, "FailedComputeMetricsReplicas", str(failed))
                 return
-        if self._blind:
-            wanted = current
+        wanted = self._mischief.misled(wanted, current, (sync.low, sync.high))
         if wanted != current and not await self._rescale(sync, memory, target, wanted, reason):
             await self._write_status(sync, current, None)
             return

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fakes.controllers.label_text import selector_in_go, selector_text
+from fakes.controllers.objects import name_of
 from fakes.controllers.quantity import format_milli, milli
 from fakes.controllers.scaling import MetricsMissing, Proposal, Tolerances, propose, propose_average, propose_total
 from fakes.metrics.reader import MetricsApi, MetricsReader
@@ -52,8 +53,10 @@ class MetricFailed(Exception):
 class MetricSources:
     """``apis``: what is served as aggregated APIs; samples of pods come through ``reader``."""
 
-    def __init__(self, reader: MetricsReader, apis: Sequence[MetricsApi] = ()) -> None:
+    def __init__(self, reader: MetricsReader, apis: Sequence[MetricsApi] = (), *, empty_is_zero: bool = False) -> None:
+        """``empty_is_zero`` plants the bug of an autoscaler that takes a missing value for 0."""
         self._reader = reader
+        self._empty_is_zero = empty_is_zero
         self._apis = {api.group: api for api in apis}
 
     async def wanted(self, namespace: str, spec: Json, target: Target, tolerances: Tolerances) -> Wanted:
@@ -80,12 +83,12 @@ class MetricSources:
                 found = await self._reader.pod_metric(namespace, target.selector, name)
             except (ApiError, ConnectionError) as error:
                 raise MetricsMissing(_custom(_text(error))) from error
-            if not found:
+            if not found and not self._empty_is_zero:
                 raise MetricsMissing(_custom(f"the server could not find the metric {name} for pods"))
         except MetricsMissing as missing:
             text = f"unable to get metric {name}: {missing}"
             raise MetricFailed("FailedGetPodsMetric", text, f"failed to get pods metric value: {text}") from missing
-        values = {m.pod: milli(m.value) for m in found}
+        values = {m.pod: milli(m.value) for m in found} or {name_of(pod): 0 for pod in target.pods}
         wanted = milli(spec["target"]["averageValue"])
         try:
             proposal = propose(target.pods, values, target.replicas, wanted, tolerances)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter, defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
 from fakes.clock import WallClock
+from fakes.config import PlantedBug
 from fakes.controllers.controller import Reconciler, run_controller
 from fakes.controllers.events import EventRecorder
 from fakes.controllers.informer import Informer, Key, key_of
@@ -68,7 +70,18 @@ class _Face(NamedTuple):
 class ReplicaSetController:
     """A pod's change costs the same whatever the number of replicas: the pods are counted as they change."""
 
-    def __init__(self, kube: Kube, wall: WallClock, rng: Random, timing: Timing | None = None) -> None:
+    def __init__(
+        self,
+        kube: Kube,
+        wall: WallClock,
+        rng: Random,
+        timing: Timing | None = None,
+        bugs: Collection[PlantedBug] = (),
+    ) -> None:
+        self._bugs = frozenset(bugs)
+        # For planted bugs, by uid of the ReplicaSet: pods that were made, and the size of the start.
+        self._made: Counter[str] = Counter()
+        self._first: dict[str, int] = {}
         self._kube = kube
         self._wall = wall
         self._rng = rng
@@ -182,7 +195,7 @@ class ReplicaSetController:
                 await self._kube.patch(POD, name_of(pod), {"metadata": metadata}, namespace_of(pod))
 
     async def _manage(self, owner: Json, active: int) -> None:
-        missing = int(owner["spec"].get("replicas", 1)) - active
+        missing = self._misled(owner, int(owner["spec"].get("replicas", 1)), active)
         if missing == 0:
             return
         expected = _Expected(asyncio.get_running_loop().time())
@@ -194,6 +207,18 @@ class ReplicaSetController:
         pods = [p for p in self._owned.get(uid_of(owner)) if is_active(p)]
         for pod in pods_to_delete(pods, -missing, self._related(owner)):
             await self._delete_pod(owner, pod, expected)
+
+    def _misled(self, owner: Json, wanted: int, active: int) -> int:
+        """How many pods are missing, less those that planted bugs keep from being made."""
+        uid, missing = uid_of(owner), wanted - active
+        if missing <= 0:
+            return missing
+        if PlantedBug.REPLICAS_NEVER_CREATED in self._bugs:  # beyond the size of the start, as under a quota
+            missing = min(missing, max(0, self._first.setdefault(uid, wanted) - active))
+        if PlantedBug.REPLICAS_NEVER_REPLACED in self._bugs:
+            missing = max(0, wanted - self._made[uid])
+        self._made[uid] += missing
+        return missing
 
     async def _create_pod(self, owner: Json, expected: _Expected) -> None:
         namespace = namespace_of(owner)
@@ -212,7 +237,8 @@ class ReplicaSetController:
     async def _delete_pod(self, owner: Json, pod: Json, expected: _Expected) -> None:
         expected.deleted.add(uid_of(pod))
         try:
-            await self._kube.delete(POD, name_of(pod), namespace_of(pod), uid=uid_of(pod))
+            grace_s = 0 if PlantedBug.SCALE_IN_KILLS in self._bugs else None
+            await self._kube.delete(POD, name_of(pod), namespace_of(pod), grace_s=grace_s, uid=uid_of(pod))
         except NotFound:
             expected.deleted.discard(uid_of(pod))
         except (ApiError, ConnectionError):

@@ -47,6 +47,8 @@ from harness.kube.port import (
 )
 
 NAME = "default-scheduler"
+SLOW_BIND_S = 40
+"""Scenario seconds between two members of a gang, under the planted bug."""
 
 
 @dataclass(slots=True)
@@ -71,6 +73,8 @@ class Scheduler:
         self._kube = kube
         self._wall = wall
         self._gangs = PlantedBug.GANG_BOUND_ONE_BY_ONE not in bugs
+        self._forgets_members = PlantedBug.GANG_MEMBER_NEVER_REPLACED in bugs
+        self._pause_s = timing.clock_s(SLOW_BIND_S) if PlantedBug.GANG_BOUND_SLOWLY in bugs else 0.0
         self._events = EventRecorder(kube, wall, NAME)
         self._pods = Informer(kube, POD)
         self._nodes = Informer(kube, NODE)
@@ -233,7 +237,9 @@ class Scheduler:
         failed = False
         for pod, node in plan.placed[: plan.waited]:
             await self._announce(pod, node)
-        for pod, node in plan.placed:
+        for place, (pod, node) in enumerate(plan.placed):
+            if place and self._pause_s:
+                await asyncio.sleep(self._pause_s)
             failed |= not await self._bind(pod, node)
         for pod, message in plan.refused:
             failed |= await self._refuse(pod, message, reason=plan.reason)
@@ -249,6 +255,8 @@ class Scheduler:
 
     def _bound_members(self, key: Key) -> int:
         """Members that have a node and stay there; one on its way out counts no more."""
+        if self._forgets_members:
+            return 0
         return sum(bool(node_of(p) or uid_of(p) in self._assumed) and is_active(p) for p in self._members.get(key))
 
     async def _bind(self, pod: Json, node: str) -> bool:

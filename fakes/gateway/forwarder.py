@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from fakes.gateway.links import CLIENTS, PODS, LinkReset, Links
 from fakes.gateway.metrics import GatewayMetrics
+from fakes.gateway.mischief import GatewayMischief
 from fakes.gateway.router import Backend, Router
 
 ATTEMPTS = 2
@@ -30,11 +31,14 @@ class OwnError:
 
 
 class Forwarder:
-    def __init__(self, service: str, router: Router, metrics: GatewayMetrics, links: Links) -> None:
+    def __init__(
+        self, service: str, router: Router, metrics: GatewayMetrics, links: Links, mischief: GatewayMischief
+    ) -> None:
         self._service = service
         self._router = router
         self._metrics = metrics
         self.links = links
+        self.mischief = mischief
         self.down = False
         """While it restarts: every client is cut off at once."""
 
@@ -58,7 +62,7 @@ class Forwarder:
                 backend.in_flight += 1
                 try:
                     async with self.links.passing(PODS, f"node/{backend.node}"):
-                        return await through(backend)
+                        return await self.mischief.carried(through(backend))
                 except ConnectionRefusedError:
                     refused.append(backend)
                 finally:

@@ -8,9 +8,10 @@ breaks off upstream breaks off for the client too: a reset, never a clean end.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import struct
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from random import Random
 
 from aiohttp import web
@@ -21,6 +22,7 @@ from fakes.controllers.objects import name_of
 from fakes.gateway.forwarder import Forwarder, OwnError
 from fakes.gateway.links import CLIENTS, Links
 from fakes.gateway.metrics import GatewayMetrics
+from fakes.gateway.mischief import RETRY_AFTER, GatewayMischief, copying
 from fakes.gateway.router import Backend, Router
 from fakes.gateway.upstream import Head, Upstream, UpstreamClosed, UpstreamPool
 from fakes.metrics.exposition import CONTENT_TYPE
@@ -69,10 +71,11 @@ class Gateway:
         self._slices.on_change(self._slice_changed)
         self._pods.on_change(self._pod_changed)
         self._pool = UpstreamPool()
+        self._aside: set[asyncio.Future[None]] = set()
         self.router = Router(rng, keep_terminating=PlantedBug.GATEWAY_ROUTES_TO_TERMINATING in bugs)
         self.metrics = GatewayMetrics()
         self.links = Links(rng)
-        self.forwarder = Forwarder(service, self.router, self.metrics, self.links)
+        self.forwarder = Forwarder(service, self.router, self.metrics, self.links, GatewayMischief(bugs, rng))
         self.endpoints_late_s = 0.0
         """Seconds of the loop by which it hears of its endpoints too late."""
         self._heard_by_s = 0.0
@@ -99,7 +102,9 @@ class Gateway:
     def _pod_changed(self, type: EventType, new: Json, old: Json | None) -> None:
         if type is EventType.DELETED or old is None or listen_address(new) != listen_address(old):
             name = name_of(new)
+            before = self.router.routable()
             self._close_idle(self.router.pod_changed(name, self._pod(name)))
+            self._note_left(before)
 
     def restart(self, down_s: float) -> None:
         """Its process is killed and comes back ``down_s`` seconds of the loop later; all it carried is reset."""
@@ -121,7 +126,13 @@ class Gateway:
 
     def _hear(self, type: EventType, new: Json) -> None:
         endpoints: list[Json] = [] if type is EventType.DELETED else new.get("endpoints") or []
+        before = self.router.routable()
         self._close_idle(self.router.slice_changed(name_of(new), endpoints, self._pod))
+        self._note_left(before)
+
+    def _note_left(self, before: frozenset[str]) -> None:
+        if before - self.router.routable():
+            self.forwarder.mischief.endpoint_left()
 
     def _pod(self, name: str) -> Json | None:
         return self._pods.objects.get((self._namespace, name))
@@ -149,9 +160,11 @@ class Gateway:
             raise
 
     async def _through(self, http: web.Request, request: bytes, backend: Backend) -> web.StreamResponse:
-        address = backend.address
+        address, mischief = backend.address, self.forwarder.mischief
         if address is None:
             raise ConnectionRefusedError(f"{backend.pod} has no address any more")
+        if mischief.sends_twice:
+            self._send_again(request, backend)
         try:
             upstream = await self._pool.get(address)
         except ConnectionRefusedError:
@@ -167,8 +180,12 @@ class Gateway:
             if http.transport is None:
                 raise ConnectionResetError("the client left before the headers were sent")
             self.metrics.answered[backend.pod, head.status] += 1
-            upstream.relay(_Writer(http.transport, upstream, chunked=response.chunked))
-            await upstream.done
+            write = copying(_Writer(http.transport, upstream, chunked=response.chunked), mischief.copies)
+            if mischief.retries():
+                await self._retried(request, backend, upstream, write)
+            else:
+                upstream.relay(write)
+                await upstream.done
             return response
         except UpstreamClosed as broken:
             if not upstream.head.done() or upstream.head.exception() is not None:
@@ -182,6 +199,48 @@ class Gateway:
             raise
         finally:
             self._pool.put(address, upstream)
+
+    # What planted bugs make of it.
+
+    def _send_again(self, request: bytes, backend: Backend) -> None:
+        """To another replica, whose answer nobody hears."""
+        other = self.router.pick([backend])
+        if other is not None and other.address is not None:
+            self._aside.add(task := asyncio.ensure_future(self._unheard(request, other.address)))
+            task.add_done_callback(self._aside.discard)
+
+    async def _unheard(self, request: bytes, address: tuple[str, int]) -> None:
+        with contextlib.suppress(OSError, UpstreamClosed):
+            upstream = await self._pool.get(address)
+            upstream.send(request)
+            upstream.relay(lambda body: None)
+            await upstream.done
+
+    async def _retried(
+        self, request: bytes, backend: Backend, upstream: Upstream, write: Callable[[bytes], None]
+    ) -> None:
+        """Gives the answer up in its middle, and passes on that of another replica from its beginning."""
+        seen = 0
+
+        def counting(body: bytes) -> None:
+            nonlocal seen
+            seen += 1
+            write(body)
+            if seen == RETRY_AFTER:
+                upstream.abort()
+
+        upstream.relay(counting)
+        try:
+            await upstream.done
+        except UpstreamClosed:
+            other = self.router.pick([backend])
+            if other is None or other.address is None:
+                raise
+            again = await self._pool.get(other.address)
+            again.send(request)
+            await again.head
+            again.relay(write)
+            await again.done
 
     def _response(self, head: Head, backend: Backend) -> web.StreamResponse:
         headers = [(k, v) for k, v in head.headers if k not in HOP_BY_HOP]

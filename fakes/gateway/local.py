@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from fakes.gateway.forwarder import OwnError
 from fakes.gateway.gateway import Gateway
+from fakes.gateway.mischief import DoubtingClient, Nobody
 from fakes.gateway.router import Backend
-from fakes.vllm.local_door import StreamClient, Switchboard
+from fakes.vllm.local_door import LocalDoor, StreamClient, Switchboard
+
+Head = Callable[[int], None]
 
 
 class LocalEntry:
@@ -16,6 +20,7 @@ class LocalEntry:
         self._router = gateway.router
         self._metrics = gateway.metrics
         self._switchboard = switchboard
+        self._aside: set[asyncio.Future[None]] = set()
 
     async def chat(self, body: bytes, request_id: str, client: StreamClient) -> None:
         """Returns when the answer came to its proper end. Raises ``ConnectionResetError`` where a client would see a
@@ -34,7 +39,10 @@ class LocalEntry:
     async def _through(self, backend: Backend, body: bytes, request_id: str, client: StreamClient) -> None:
         if backend.address is None:
             raise ConnectionRefusedError(f"{backend.pod} has no address any more")
-        door = self._switchboard.connect(backend.address)
+        door, mischief = self._switchboard.connect(backend.address), self._forwarder.mischief
+        if mischief.sends_twice:
+            self._send_again(backend, body, request_id)
+        client = mischief.client(client)
 
         begun = False
 
@@ -45,7 +53,10 @@ class LocalEntry:
             client.head(status, backend.pod, backend.node)
 
         try:
-            await door.chat(body, request_id, client, head)
+            if mischief.retries():
+                await self._retried(door, backend, body, request_id, client, head)
+            else:
+                await door.chat(body, request_id, client, head)
         except ConnectionResetError as broken:
             if not begun:
                 self._own_error(self._forwarder.broke_before_answer(backend, broken), client)
@@ -55,6 +66,39 @@ class LocalEntry:
         except asyncio.CancelledError:
             self._metrics.client_left[backend.pod] += 1
             raise
+
+    # What planted bugs make of it.
+
+    def _send_again(self, backend: Backend, body: bytes, request_id: str) -> None:
+        """To another replica, whose answer nobody hears."""
+        other = self._router.pick([backend])
+        if other is not None and other.address is not None:
+            chat = self._switchboard.connect(other.address).chat(body, request_id, Nobody(), lambda status: None)
+            self._aside.add(task := asyncio.ensure_future(chat))
+            task.add_done_callback(self._dropped)
+
+    def _dropped(self, task: asyncio.Future[None]) -> None:
+        self._aside.discard(task)
+        if not task.cancelled():
+            task.exception()  # a replica that ended under it
+
+    async def _retried(
+        self, door: LocalDoor, backend: Backend, body: bytes, request_id: str, client: StreamClient, head: Head
+    ) -> None:
+        """Gives the answer up in its middle, and passes on that of another replica from its beginning."""
+        doubting = DoubtingClient(client)
+        first = asyncio.ensure_future(door.chat(body, request_id, doubting, head))
+        given_up = asyncio.ensure_future(doubting.given_up.wait())
+        try:
+            await asyncio.wait({first, given_up}, return_when=asyncio.FIRST_COMPLETED)
+            other = self._router.pick([backend])
+            if first.done() or other is None or other.address is None:
+                return await first
+            first.cancel()
+            await self._switchboard.connect(other.address).chat(body, request_id, client, lambda status: None)
+        finally:
+            given_up.cancel()
+            first.cancel()
 
     def metrics_text(self) -> str:
         return self._metrics.text(self._router)

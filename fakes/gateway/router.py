@@ -78,6 +78,9 @@ class Router:
             return self.keep_terminating
         return conditions.get("ready") is not False  # absent means ready
 
+    def routable(self) -> frozenset[str]:
+        return frozenset(pod for pod, backend in self.backends.items() if backend.routable)
+
     def pick(self, exclude: Collection[Backend] = ()) -> Backend | None:
         able = [b for b in self.backends.values() if b.routable and b not in exclude]
         if not able:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from fakes.clock import parse_stamp, stamp
+from fakes.config import PlantedBug
 from fakes.kube import crds
 from fakes.kube.admission import GROUP_PROTECTION
 from fakes.kube.delete_options import DeleteOptions
@@ -50,6 +51,8 @@ class Deleter:
     def delete(self, resource: Resource, old: Stored, options: DeleteOptions) -> Deleted:
         meta = old.object["metadata"]
         check_preconditions(resource, meta, meta["name"], options.uid, options.version)
+        if resource == port.POD_GROUP and PlantedBug.DELETION_REFUSED in self._store.bugs:
+            raise forbidden(resource, meta["name"], "an admission webhook lets nobody delete this")
         if resource == port.NAMESPACE:
             return self._delete_namespace(old, options)
         grace_s = self._grace_s(resource, old.object, options)

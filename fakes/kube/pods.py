@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from fakes.config import PlantedBug
 from fakes.kube.api import Api, Write
 from fakes.kube.codec import clone
 from fakes.kube.delete_options import DeleteOptions, of_body
@@ -116,7 +117,8 @@ def evict(api: Api, namespace: str, name: str, body: Any, write: Write) -> Delet
         if len(budgets) > 1:
             text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
             raise failure(500, "", text)
-        if budgets and not _unhealthy_may_go(old.object, budgets[0].object):
+        ignored = PlantedBug.EVICTION_IGNORES_BUDGET in api.store.bugs
+        if budgets and not ignored and not _unhealthy_may_go(old.object, budgets[0].object):
             _spend(api, budgets[0], name, write)
     if not write.dry_run and not meta.get("deletionTimestamp"):
         old = _mark_disrupted(api, old, write)

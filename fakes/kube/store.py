@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import bisect
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
 from fakes.clock import WallClock
+from fakes.config import PlantedBug
 from fakes.kube.bootstrap import first_objects
 from fakes.kube.codec import clone, dump
 from fakes.kube.kinds import Key, Kind, Kinds
@@ -20,6 +21,7 @@ from fakes.kube.selectors import Predicate
 from fakes.kube.status import expired, version_too_large
 from harness.kube.port import EventType, Json, Resource, WatchClosed
 
+FORGETS_AT = 150
 WINDOW = 4096
 """Changes kept per resource for watches that resume; older resourceVersions are answered with 410."""
 
@@ -69,6 +71,8 @@ class Shelf:
     waiters: dict[asyncio.Future[None], None] = field(default_factory=dict)
     """In the order in which they came, for the order in which they are woken must not depend on addresses in memory."""
     _sorted: list[Name] | None = None
+    forgets_at: int | None = None
+    """A planted bug: how many changes are kept before all are lost at once, as when a server is replaced."""
 
     def names(self) -> list[Name]:
         """In the order in which a list answers."""
@@ -90,6 +94,10 @@ class Shelf:
             self.floor = self.log[gone - 1].version
             del self.log[:gone]
             self.dropped += gone
+        elif self.forgets_at is not None and len(self.log) >= self.forgets_at:
+            self.floor = change.version
+            self.dropped += len(self.log)
+            self.log.clear()
         self.wake()
 
     def wake(self) -> None:
@@ -178,13 +186,17 @@ class Watch:
 class Store:
     """All objects of one world. Every write is one revision, whatever its resource."""
 
-    def __init__(self, wall: WallClock, rng: Random, *, window: int = WINDOW) -> None:
+    def __init__(
+        self, wall: WallClock, rng: Random, bugs: Collection[PlantedBug] = (), *, window: int = WINDOW
+    ) -> None:
+        self.bugs = frozenset(bugs)
         self.wall = wall
         self.rng = rng
         self.revision = 1
         self.kinds = Kinds()
+        forgets = FORGETS_AT if PlantedBug.API_LOSES_WATCH_HISTORY in self.bugs else None
         self._window = window
-        self._shelves: dict[Key, Shelf] = {key: Shelf(window) for key in self.kinds.stored}
+        self._shelves: dict[Key, Shelf] = {key: Shelf(window, forgets_at=forgets) for key in self.kinds.stored}
         for resource, obj in first_objects(wall, rng):
             self.put(resource, obj)
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 
 from fakes.clock import WallClock, stamp
+from fakes.config import PlantedBug
 from fakes.metrics.gpu_scraper import GpuScraper
+from fakes.metrics.mischief import MetricsMischief
 from fakes.metrics.reader import PodMetric
 from fakes.metrics.scraper import Scrape, Scraper
 from harness.kube.port import POD, ApiError, Json
@@ -44,7 +46,14 @@ class CustomMetrics:
     group = GROUP
     version = "v1beta1"
 
-    def __init__(self, scraper: Scraper, wall: WallClock, gpus: GpuScraper | None = None) -> None:
+    def __init__(
+        self,
+        scraper: Scraper,
+        wall: WallClock,
+        gpus: GpuScraper | None = None,
+        bugs: Collection[PlantedBug] = (),
+    ) -> None:
+        self._mischief = MetricsMischief(bugs, scraper.timing)
         self._scraper = scraper
         self._gpus = gpus
         self._wall = wall
@@ -110,7 +119,7 @@ class CustomMetrics:
             scrape = self._scraper.latest(namespace, pod)
         if scrape is None:
             return None
-        value = scrape.value(metric)
+        value = self._mischief.value(pod, metric, scrape.value(metric))
         if value is None or not math.isfinite(value):
             return None
         if self.empty_is_zero:

@@ -276,10 +276,13 @@ class ContainerRun:
             if self._sick is not None and self._sick.grace_s is not None:
                 grace_s = self._sick.grace_s
             self._deadline_s = loop.time() + timing.clock_s(grace_s)
-        if pre_stop := (self.view.spec.get("lifecycle") or {}).get("preStop"):
+        pre_stop = (self.view.spec.get("lifecycle") or {}).get("preStop")
+        if pre_stop and PlantedBug.PRE_STOP_SKIPPED not in self._node.bugs:
             await self._before_stop(pre_stop, exited)
         kill_at_least_s = loop.time() + timing.clock_s(GRACE_MIN_S)
         process.terminate()
+        if PlantedBug.GRACE_CUT_SHORT in self._node.bugs:
+            self._deadline_s = kill_at_least_s
         await self._wait(exited, lambda: max(self._deadline_s, kill_at_least_s))
         if not exited.done():
             process.kill()

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fakes.config import PlantedBug
 from fakes.nodes.config_refs import missing_config
 from fakes.nodes.container_status import ContainerView
 from fakes.nodes.images import PullFailed, pulled_message
@@ -97,6 +98,8 @@ class Preparation:
             return Problem("ImagePullBackOff", f'Back-off pulling image "{image}": ErrImagePull: {self._pull_problem}')
         else:
             self._say("Normal", "Pulling", f'Pulling image "{image}"')
+            if PlantedBug.IMAGE_PULL_HANGS in self._node.bugs and self._node.machine.provisioned:
+                await asyncio.Event().wait()
             try:
                 pulled = await self._node.images.pull(image)
             except PullFailed as error:

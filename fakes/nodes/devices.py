@@ -44,9 +44,17 @@ class DeviceManager:
     pod holds was reported as something else."""
 
     def __init__(
-        self, resource: str, timing: Timing, changed: Callable[[], None], health_changed: Callable[[], None]
+        self,
+        resource: str,
+        timing: Timing,
+        changed: Callable[[], None],
+        health_changed: Callable[[], None],
+        *,
+        forgetful: bool = False,
     ) -> None:
+        """``forgetful`` plants the bug of a device manager that gives out what others hold."""
         self.resource = resource
+        self._forgetful = forgetful
         self._timing = timing
         self._changed = changed
         self._health_changed = health_changed
@@ -121,7 +129,8 @@ class DeviceManager:
             )
         if len(held) == count:
             return held
-        free = [id for id in self._devices if id in healthy and id not in self._holders]
+        taken = {} if self._forgetful else self._holders
+        free = [id for id in self._devices if id in healthy and id not in taken]
         if len(free) < count:
             raise AllocationRefused(
                 f"requested number of devices unavailable for {self.resource}. "

@@ -63,7 +63,9 @@ class Kubelet:
         self._logs = logs or PodLogs(wall)
         self._images = ImageStore(registry or Registry(), timing, rng)
         self._images.names |= set(baked)
-        self._devices = DeviceManager(GPU_RESOURCE, timing, self._changed, self._show_all)
+        self._devices = DeviceManager(
+            GPU_RESOURCE, timing, self._changed, self._show_all, forgetful=PlantedBug.GPUS_GIVEN_TWICE in bugs
+        )
         gpus = tuple(f"GPU-{machine.name}-{n}" for n in range(machine.pool.gpus))
         self.plugin = DevicePlugin(self._devices, gpus, timing)
         """The node's device plugin, with its own faults."""

@@ -7,6 +7,7 @@ import math
 from contextlib import suppress
 from uuid import UUID
 
+from fakes.config import PlantedBug
 from fakes.nodes.device_plugin import DevicePlugin
 from fakes.nodes.node_status import NETWORK_NOT_READY, node_conditions, node_object, node_status
 from fakes.nodes.services import NodeServices
@@ -18,6 +19,10 @@ STATUS_TICK_S = 10
 """What changes in the Node's status is seen at the next of these ticks (nodeStatusUpdateFrequency)."""
 STATUS_REPORT_S = 300
 """An unchanged status is posted this seldom (nodeStatusReportFrequency); the lease is the heartbeat."""
+LIED_GPUS = 2
+"""What a node claims to have beyond what is there, under the planted bug."""
+PLUGIN_LIFE_S = 100
+"""Scenario seconds until the device plugin of a new node dies, under another."""
 RUNTIME_DOWN_S = 30
 """A container runtime that has not answered for this long makes the node NotReady."""
 PLEG_S = 180
@@ -113,17 +118,24 @@ class NodeAgent:
             return await self._node.client.get(NODE, self._name)
 
     async def _boot(self) -> None:
-        timing, rng, plugin = self._node.timing, self._node.rng, self._plugin
+        timing, rng, plugin, bugs = self._node.timing, self._node.rng, self._plugin, self._node.bugs
+        if self._not_ready and PlantedBug.NODE_NEVER_READY in bugs:
+            return
         if self._not_ready:
             await asyncio.sleep(timing.draw_s(timing.durations.node_ready, rng))
             self._set_not_ready("")
             self._due.set()  # a kubelet that has just started looks often, until it is Ready
+        if self._node.machine.provisioned and PlantedBug.DEVICE_PLUGIN_NEVER_COMES in bugs:
+            return
         if not plugin.running and plugin.late_s != math.inf:
             first = 0.0 if not (self._node.machine.provisioned or self._rebooted) else timing.draw_s(
                 timing.durations.device_plugin, rng
             )  # fmt: skip
             await asyncio.sleep(first + timing.clock_s(plugin.late_s))
             plugin.start()
+        if self._node.machine.provisioned and PlantedBug.DEVICE_PLUGIN_DIES in bugs:
+            await asyncio.sleep(timing.clock_s(PLUGIN_LIFE_S))
+            plugin.crash()
 
     def _set_not_ready(self, why: str) -> None:
         if bool(why) is not bool(self._not_ready):
@@ -190,7 +202,10 @@ class NodeAgent:
                 )
         self._said = now
         conditions = node_conditions(node.pressure.met, self._not_ready, self._since, node.wall.stamp())
-        return node_status(node.machine, node.devices.in_status(), node.images.names, conditions, self._boot_id)
+        gpus = node.devices.in_status()
+        if gpus is not None and PlantedBug.ALLOCATABLE_LIES in node.bugs:
+            gpus = (gpus[0] + LIED_GPUS, gpus[1] + LIED_GPUS)
+        return node_status(node.machine, gpus, node.images.names, conditions, self._boot_id)
 
     def _event(self, type: str, reason: str, message: str) -> None:
         # Real kubelets refer to their Node with its name for a uid.

@@ -12,6 +12,7 @@ from random import Random
 from fakes.clock import WallClock
 from fakes.timing import Timing
 from fakes.vllm.flags import FlagError, parse_flags
+from fakes.vllm.mischief import Mischief
 from fakes.vllm.presets import DEFAULT_PROFILE, PROFILES
 from fakes.vllm.server import ModelServer
 
@@ -23,7 +24,7 @@ async def serve(own: argparse.Namespace, rest: list[str]) -> int:
     profile = PROFILES[own.latency_profile]
     server = ModelServer(
         flags, profile, timing=Timing(own.time_scale), rng=Random(own.fake_seed), wall=wall,
-        abort_always=own.abort_on_sigterm,
+        mischief=Mischief(aborts=own.abort_on_sigterm),
     )  # fmt: skip
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -11,16 +11,18 @@ from fakes.vllm.engine import Engine, EngineRequest
 from fakes.vllm.flags import ServerFlags
 from fakes.vllm.ledger import Ledger, LedgerEntry
 from fakes.vllm.metrics import EngineMetrics
+from fakes.vllm.mischief import NONE, Mischief
 from fakes.vllm.replies import LEFT, Reply, StreamOut, StreamReply, WholeReply
 from fakes.vllm.requests import CompletionRequest, RequestRefused, parse_request
 from fakes.vllm.sse import whole_body
 
 BUSY = "The engine is currently busy and cannot accept new requests. Please try again later or on a different instance."
+FAILED = "EngineCore encountered an issue."
 DRAINING = "cannot schedule new futures after shutdown"
 
 
 class Completions:
-    """``on_idle`` is called whenever the last request in progress has ended."""
+    """``on_idle`` is called whenever the last request in progress has ended, ``on_begun`` with each that begins."""
 
     def __init__(
         self,
@@ -32,6 +34,8 @@ class Completions:
         rng: Random,
         wall: WallClock,
         on_idle: Callable[[], None],
+        on_begun: Callable[[], None] = lambda: None,
+        mischief: Mischief = NONE,
     ) -> None:
         self.flags = flags
         self.metrics = metrics
@@ -40,6 +44,8 @@ class Completions:
         self._rng = rng
         self._wall = wall
         self._on_idle = on_idle
+        self._on_begun = on_begun
+        self._mischief = mischief
         self.started_unix = self.unix_now()
         self.draining = False
         self.replies: dict[Reply, None] = {}
@@ -49,6 +55,8 @@ class Completions:
         """Raises ``RequestRefused``."""
         if self.draining:
             raise RequestRefused(500, "InternalServerError", DRAINING)
+        if self._mischief.fails():
+            raise RequestRefused(500, "InternalServerError", FAILED)
         names, limit = self.flags.names, self.flags.max_model_len
         request = parse_request(body, chat=chat, names=names, max_model_len=limit)
         self._check_queue()
@@ -91,10 +99,13 @@ class Completions:
             raise RequestRefused(503, "Service Unavailable", BUSY)
 
     async def _run(self, request: CompletionRequest, id: str, entry: LedgerEntry, reply: Reply) -> None:
+        if self._mischief.late_s:
+            await asyncio.sleep(self._mischief.late_s)
         job = EngineRequest(
             id, request.prompt_tokens, request.stop_at, request.stop_reason, request.max_tokens, sink=reply
         )
         self.replies[reply] = None
+        self._on_begun()
         self._engine.submit(job)
         try:
             await reply.ended

@@ -16,6 +16,7 @@ from fakes.vllm.door import MakeDoor
 from fakes.vllm.flags import FlagError, parse_flags
 from fakes.vllm.http_door import HttpDoor
 from fakes.vllm.ledger import Ledger, Note
+from fakes.vllm.mischief import Mischief
 from fakes.vllm.presets import DEFAULT_PROFILE, PROFILES
 from fakes.vllm.server import SIGKILL_CODE, ModelServer, Phase
 from harness.kube.port import Json
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 PROFILE_ANNOTATION = "gpu-harness.dev/latency-profile"
 USAGE_CODE = 2
 """Exit code of a server that did not understand its command line."""
+SLOW_LOAD_FACTOR = 30.0
+"""Of the planted bug: some seven minutes where the quick preset takes 15 s."""
 
 
 def _silent(line: str) -> None:
@@ -59,6 +62,7 @@ class VllmContainer:
         self._load: asyncio.Task[None] | None = None
         self._failed: int | None = None
         self._ledger = Ledger(note)
+        self._load_factor = SLOW_LOAD_FACTOR if PlantedBug.MODEL_LOADS_SLOWLY in bugs else 1.0
         self.address: tuple[str, int] | None = None
         command = [*(container.get("command") or ()), *(container.get("args") or ())]
         annotations = pod["metadata"].get("annotations") or {}
@@ -73,7 +77,7 @@ class VllmContainer:
                 timing=timing,
                 rng=rng,
                 wall=wall or _pod_clock(pod),
-                abort_always=PlantedBug.SERVER_ABORTS_ON_SIGTERM in bugs,
+                mischief=Mischief.of(bugs, pod, rng),
                 ledger=self._ledger,
                 door=door,
             )
@@ -90,7 +94,8 @@ class VllmContainer:
             self._load = asyncio.create_task(self._load_model(self._server), name=f"load {self._name}")
 
     async def _load_model(self, server: ModelServer) -> None:
-        await asyncio.sleep(self._timing.draw_s(self._timing.durations.model_load, self._rng))
+        load_s = self._timing.draw_s(self._timing.durations.model_load, self._rng)
+        await asyncio.sleep(load_s * self._load_factor)
         self._say("INFO [core.py] init engine (profile, create kv cache, warmup model) done")
         await server.listen()
         self._say("INFO: Application startup complete.")

@@ -25,6 +25,7 @@ from fakes.vllm.flags import FlagError, ServerFlags
 from fakes.vllm.http_door import HttpDoor
 from fakes.vllm.ledger import Ledger
 from fakes.vllm.metrics import EngineMetrics
+from fakes.vllm.mischief import NONE, Mischief
 from fakes.vllm.presets import LatencyProfile
 
 log = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ def engine_limits(flags: ServerFlags, profile: LatencyProfile) -> EngineLimits:
 
 
 class ModelServer:
-    """``abort_always`` plants the bug of a server that never drains, whatever its flags say."""
+    """``mischief`` is what planted bugs make of it."""
 
     def __init__(
         self,
@@ -79,7 +80,7 @@ class ModelServer:
         timing: Timing,
         rng: Random,
         wall: WallClock,
-        abort_always: bool = False,
+        mischief: Mischief = NONE,
         abort_weights: Mapping[AbortForm, int] = ABORT_WEIGHTS,
         ledger: Ledger | None = None,
         door: MakeDoor = HttpDoor,
@@ -87,8 +88,9 @@ class ModelServer:
         self._loop = asyncio.get_running_loop()
         self._timing = timing
         self._rng = rng
-        self._abort_weights = dict(abort_weights)
-        self._drain_s = 0.0 if abort_always else flags.shutdown_timeout_s
+        self._abort_weights = {AbortForm.HANG: 1} if mischief.hangs else dict(abort_weights)
+        self._drain_s = 0.0 if mischief.aborts or mischief.hangs else flags.shutdown_timeout_s
+        self._crash_at = mischief.crash_at
         limits = engine_limits(flags, profile)
         self._metrics = EngineMetrics(
             flags.names[0],
@@ -96,11 +98,12 @@ class ModelServer:
             cache_config={"block_size": str(limits.block_size), "num_gpu_blocks": str(limits.kv_blocks)},
             created_s=wall.now().timestamp(),
         )
-        self.engine = Engine(profile, limits, self._metrics)
+        self.engine = Engine(mischief.slowed(profile), limits, self._metrics)
         self.ledger = ledger or Ledger()
         self._completions = Completions(
-            flags, self.engine, self._metrics, ledger=self.ledger, rng=rng, wall=wall, on_idle=self._requests_ended
-        )
+            flags, self.engine, self._metrics, ledger=self.ledger, rng=rng, wall=wall, on_idle=self._requests_ended,
+            on_begun=self._request_begun, mischief=mischief,
+        )  # fmt: skip
         self._door = door(self._completions)
         self._timer: asyncio.TimerHandle | None = None
         self._code: asyncio.Future[int] = self._loop.create_future()
@@ -151,6 +154,10 @@ class ModelServer:
     def _linger_over(self) -> None:
         if not self._completions.replies:  # else a request that had just been accepted; its end begins a new linger
             self._exit()
+
+    def _request_begun(self) -> None:
+        if self._crash_at is not None and len(self._completions.replies) >= self._crash_at:
+            self._loop.call_soon(self._exit, SIGKILL_CODE)  # by the kernel, which is out of memory
 
     def _requests_ended(self) -> None:
         if self.phase is Phase.DRAINING:

@@ -14,6 +14,7 @@ from harness.history.tables import ObjectEvent, Outcome
 UNEXPLAINED = "unexplained"
 SIGTERM = "aborted on SIGTERM"
 GRACE_END = "killed at the end of its grace"
+KILLED_EARLY = "killed before its grace was over"
 BEFORE_SIGTERM = "cut while its pod was going, before SIGTERM"
 NODE_LOST = "node lost"
 CONTAINER_ENDED = "its container ended"
@@ -24,6 +25,8 @@ REFUSED = "answered with an error though its pod was in service"
 _NEAR_NS = 250_000_000
 """How far apart the same moment may be received by the load and by the recorder."""
 _NODE_NEAR_NS = NS_PER_S
+_SETTLE_S = 2.0
+"""Scenario seconds by which a kubelet may see a deletion before the recorder does, or kill early."""
 _SILENT_S = 60.0
 """Scenario seconds after which at the latest a silent kubelet is noticed (node-monitor-grace-period and a tick)."""
 
@@ -99,6 +102,8 @@ def _terminating(fate: PodFate, end_ns: int, time_scale: float) -> Cause | None:
     when = f"{after_s:.1f} s after {fate.name} was asked to go"
     code = exit_code(fate.ended.object) if fate.ended else None
     killed = code == 137 and fate.ended is not None and abs(fate.ended.t_ns - end_ns) <= _NODE_NEAR_NS
+    if killed and after_s < fate.grace_s - near_s - _SETTLE_S:
+        return Cause(KILLED_EARLY, f"{when}, preStop {fate.pre_stop_s:.0f} s, grace {fate.grace_s:.0f} s", fate.asked)
     if killed or after_s >= fate.grace_s - near_s:
         return Cause(GRACE_END, f"{when}, grace {fate.grace_s:.0f} s", fate.asked)
     if after_s >= fate.pre_stop_s - near_s:

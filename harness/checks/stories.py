@@ -70,6 +70,8 @@ def _drain_cause(
     match cause.name:
         case causes.GRACE_END:
             return f"{said}; {longest}", f"set terminationGracePeriodSeconds to {need_s} s or more"
+        case causes.KILLED_EARLY:
+            return f"{said}; {longest}", "find out who killed it: a second deletion with a shorter grace, or memory"
         case causes.SIGTERM:
             most_s = max(0.0, fate.grace_s - fate.pre_stop_s)
             change = (

@@ -19,10 +19,13 @@ class Came(enum.StrEnum):
     UNJUDGED = "unknown"
     PASSED = "passed"
     FALSE_ALARM = "false alarm"
+    CRASHED = "crashed"
 
 
 def came_of(row: Row, cell: Cell) -> Came:
     """A run that must be unknown and fails is a false alarm: what it accuses is not to blame."""
+    if cell.status.startswith("crashed"):
+        return Came.CRASHED
     said = cell.of(row.check)
     named = said is not None and all(word in said.text for word in row.words)
     if row.status == "unknown":
@@ -39,7 +42,8 @@ def came_of(row: Row, cell: Cell) -> Came:
 
 
 def came_of_healthy(cell: Cell) -> Came:
-    return {"pass": Came.PASSED, "fail": Came.FALSE_ALARM}.get(cell.status, Came.UNJUDGED)
+    known = {"pass": Came.PASSED, "fail": Came.FALSE_ALARM, "unknown": Came.UNJUDGED}
+    return known.get(cell.status, Came.CRASHED)
 
 
 def row_line(row: Row, cells: Sequence[Cell]) -> str:
@@ -80,8 +84,8 @@ def bad(rows: Iterable[tuple[Row, Sequence[Cell]]], healthy: Iterable[tuple[str,
         if came_of(row, cell) is not Came.RIGHT
     ]
     return found + [
-        f"{experiment} seed {cell.seed}: {Came.FALSE_ALARM} ({', '.join(cell.failed)})"
+        f"{experiment} seed {cell.seed}: {came_of_healthy(cell)} ({', '.join(cell.failed)})"
         for experiment, cells in healthy
         for cell in cells
-        if came_of_healthy(cell) is Came.FALSE_ALARM
+        if came_of_healthy(cell) not in (Came.PASSED, Came.UNJUDGED)
     ]

@@ -1,4 +1,5 @@
-"""A slice of the verdict matrix: each row and each healthy world with one seed. All of it: `make verdict-matrix`."""
+"""A slice of the verdict matrix, with one seed: the rows that also run for real, the first row of each check, and the
+healthy worlds. All of it: `make verdict-matrix`."""
 
 from __future__ import annotations
 
@@ -11,9 +12,11 @@ from fakes.config import PlantedBug
 from harness.checks.judge import CHECKS, VALIDITY
 
 SEED = 1
+FIRST = {row.check: row for row in reversed(ROWS)}
+SLICE = [row for row in ROWS if row.real or row is FIRST[row.check]]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", SLICE, ids=lambda row: row.name)
 def test_what_is_wrong_is_found_by_the_check_that_promises_it(row: Row) -> None:
     cell = run_row(row, SEED)
     said = cell.of(row.check)
@@ -22,12 +25,12 @@ def test_what_is_wrong_is_found_by_the_check_that_promises_it(row: Row) -> None:
 
 @pytest.mark.parametrize("experiment", HEALTHY)
 def test_a_healthy_world_passes(experiment: str) -> None:
-    cell = run_cell(experiment, None, experiment, SEED)
+    cell = run_cell(experiment, (), experiment, SEED)
     assert came_of_healthy(cell) is Came.PASSED, f"failed: {cell.failed}, unsure: {cell.unsure}"
 
 
 def test_every_planted_bug_and_every_negative_experiment_has_a_row() -> None:
-    assert {row.bug for row in ROWS if row.bug} == set(PlantedBug)
+    assert {row.bugs[0] for row in ROWS if row.bugs} == set(PlantedBug)
     files = {f"experiments/negative/{file.name}" for file in (ROOT / "experiments" / "negative").glob("*.yaml")}
     assert files - {row.experiment for row in ROWS} == set()
     assert len({row.name for row in ROWS}) == len(ROWS)
@@ -39,8 +42,8 @@ def test_rows_name_checks_that_exist_and_say_what_they_must_say() -> None:
         assert row.words and all(row.words), row.name
 
 
-ROW = Row("a promise", "pdb", ("the cause",), PlantedBug.DRAIN_IGNORES_PDB)
-NO_VERDICT = Row("a premise", "load_offered", ("late",), None, status="unknown")
+ROW = Row("a promise", "pdb", ("the cause",), (PlantedBug.DRAIN_IGNORES_PDB,))
+NO_VERDICT = Row("a premise", "load_offered", ("late",), status="unknown")
 
 
 def cell(status: str, *said: tuple[str, str, str]) -> Cell:

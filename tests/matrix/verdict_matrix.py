@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -20,7 +20,7 @@ from matrix_rows import HEALTHY, ROOT, ROWS, Row
 from matrix_table import HEALTHY_HEAD, ROW_HEAD, bad, healthy_line, row_line
 
 PAGE = ROOT / "docs" / "verdict-matrix.md"
-Job = tuple[str, str | None, str, int, Path | None]
+Job = tuple[str, Sequence[str], str, int, Path | None]
 
 
 def main() -> int:
@@ -29,13 +29,9 @@ def main() -> int:
     if unknown := set(args.rows) - {row.name for row in ROWS}:
         sys.exit(f"there is no row {', '.join(sorted(unknown))}; there are: {', '.join(row.name for row in ROWS)}")
     seeds = range(1, args.seeds + 1)
-    jobs: list[Job] = [
-        (row.experiment, row.bug.value if row.bug else None, row.name, seed, args.keep)
-        for row in rows
-        for seed in seeds
-    ]
+    jobs: list[Job] = [(row.experiment, row.bugs, row.name, seed, args.keep) for row in rows for seed in seeds]
     if not args.rows:
-        jobs += [(e, None, e, seed, args.keep) for e in HEALTHY for seed in range(1, args.healthy_seeds + 1)]
+        jobs += [(e, (), e, seed, args.keep) for e in HEALTHY for seed in range(1, args.healthy_seeds + 1)]
     began_s = time.monotonic()
     cells = list(_run_all(jobs, args.jobs))
     of_rows = [(row, [c for c in cells if c.row == row.name]) for row in rows]

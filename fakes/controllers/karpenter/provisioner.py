@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from contextlib import suppress
 
 from fakes.clock import WallClock
 from fakes.cloud.cloud import Cloud, Instance
-from fakes.config import PoolConfig
+from fakes.config import PlantedBug, PoolConfig
 from fakes.controllers.controller import run_controller
 from fakes.controllers.events import EventRecorder
 from fakes.controllers.karpenter import api
@@ -25,6 +26,8 @@ UNAVAILABLE_S = 180
 ASK_AGAIN_S = 10
 NOMINATED_AGAIN_S = 120
 RETRY_S = 0.5
+TOO_MANY = 3
+"""Nodes ordered in the place of one, under the planted bug."""
 
 
 class Provisioner:
@@ -34,8 +37,11 @@ class Provisioner:
     Whether the cloud has a node left it learns as Karpenter does: from a claim that fails to launch.
     """
 
-    def __init__(self, kube: Kube, wall: WallClock, timing: Timing, cloud: Cloud) -> None:
-        self.view = View(kube, timing, cloud)
+    def __init__(
+        self, kube: Kube, wall: WallClock, timing: Timing, cloud: Cloud, bugs: Collection[PlantedBug] = ()
+    ) -> None:
+        self._bugs = frozenset(bugs)
+        self.view = View(kube, timing, cloud, dearest_first=PlantedBug.PROVISIONER_IGNORES_PRICE in bugs)
         """Shared with the controllers that take nodes away."""
         self._kube = kube
         self._timing = timing
@@ -110,11 +116,19 @@ class Provisioner:
         plan = self.view.plan()
         for pod, node in plan.placed:
             await self._nominate(pod, node)
-        for new in plan.new:
+        for new in self._misled(plan.new):
             await self.order(new)
         for pod in plan.unplaced:
             if is_provisionable(pod):
                 await self._say_unplaced(pod)
+
+    def _misled(self, new: tuple[NewNode, ...]) -> tuple[NewNode, ...]:
+        """What planted bugs make of the nodes that are missing."""
+        if PlantedBug.PROVISIONER_IDLE in self._bugs:
+            return ()
+        if PlantedBug.PROVISIONER_ORDERS_TOO_MANY in self._bugs:
+            return tuple(node for node in new for _ in range(TOO_MANY))
+        return new
 
     async def order(self, new: NewNode) -> Json:
         """The NodeClaim of a planned node, made."""

@@ -59,7 +59,8 @@ class Termination:
         self._wall = wall
         self._timing = timing
         self._cloud = cloud
-        self._ignores_pdb = PlantedBug.DRAIN_IGNORES_PDB in bugs
+        self._bugs = frozenset(bugs)
+        self._removed_fresh = False
         self._events = EventRecorder(kube, wall, "karpenter")
         self._pods = Informer(kube, POD)
         self._pods_on = self._pods.index(lambda pod: node_of(pod) or None)
@@ -98,6 +99,8 @@ class Termination:
         if node is not None:
             found.append((NODE, node))
         await self._delete(NODE_CLAIM, name)
+        if PlantedBug.DRAIN_TAINTS_ANOTHER_NODE in self._bugs:
+            await self._taint_another(name)
         for resource, obj in found:
             await self._events.warning(resource, obj, "SpotInterrupted", "Spot interruption warning was triggered")
             said = f"Interruption triggered termination for the {resource.kind}"
@@ -110,6 +113,13 @@ class Termination:
                 said = "Spot rebalance recommendation was triggered"
                 await self._events.normal(resource, obj, "SpotRebalanceRecommendation", said)
 
+    async def _taint_another(self, name: str) -> None:
+        """A planted bug: the taint goes to a second node too, and nobody takes it away."""
+        others = sorted((n for n in self._nodes.values() if name_of(n) != name), key=name_of)
+        if others:
+            taints = [*((others[0].get("spec") or {}).get("taints") or ()), api.DISRUPTED_TAINT]
+            await self._kube.update(NODE, merged(others[0], spec={**(others[0].get("spec") or {}), "taints": taints}))
+
     async def _reconcile(self, name: str) -> None:
         """One write per pass: its echo brings the next."""
         claim, node = self._claims.objects.get(("", name)), self._nodes.objects.get(("", name))
@@ -121,11 +131,18 @@ class Termination:
         elif not is_terminating(claim):
             if api.is_going(node) or (gone and instance is not None):
                 await self._delete(NODE_CLAIM, name)
+            elif PlantedBug.NEW_NODE_REMOVED_AT_ONCE in self._bugs:
+                await self._remove_fresh(claim, instance)
         elif await self._set_deadline(claim):
             return
         elif node is not None and not is_terminating(node):
             await self._delete(NODE, name)
-        elif gone or node is None or await self._is_empty(claim, node):
+        elif (
+            gone
+            or node is None
+            or await self._is_empty(claim, node)
+            or (PlantedBug.INSTANCE_ENDED_UNDRAINED in self._bugs and _is_disrupted(node))
+        ):
             await self._finish(claim, node, instance)
 
     async def _is_empty(self, claim: Json, node: Json) -> bool:
@@ -199,9 +216,21 @@ class Termination:
                 return
             self._cloud.terminate(instance.id)
         if node is not None:
-            await self._release(NODE, node)
-        else:
+            if PlantedBug.NODE_LEFT_OVER not in self._bugs:
+                await self._release(NODE, node)
+        elif PlantedBug.CLAIM_LEFT_OVER not in self._bugs:
             await self._release(NODE_CLAIM, claim)
+
+    async def _remove_fresh(self, claim: Json, instance: Instance | None) -> None:
+        """A planted bug: the first node that was made is given up as soon as it is usable, and ordered again."""
+        if (
+            instance is not None
+            and instance.machine.provisioned
+            and api.is_initialized(claim)
+            and not self._removed_fresh
+        ):
+            self._removed_fresh = True
+            await self._delete(NODE_CLAIM, name_of(claim))
 
     async def _set(self, claim: Json, new: Json) -> bool:
         """Whether there was anything to write."""
@@ -249,7 +278,7 @@ class Termination:
 
     async def _try_to_evict(self, pod: Json, node: Json) -> bool:
         try:
-            if self._ignores_pdb:
+            if PlantedBug.DRAIN_IGNORES_PDB in self._bugs:
                 await self._kube.delete(POD, name_of(pod), namespace_of(pod), uid=uid_of(pod))
             else:
                 await self._kube.evict(name_of(pod), namespace_of(pod))

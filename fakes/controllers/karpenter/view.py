@@ -26,7 +26,9 @@ NOMINATED_S = 20
 class View:
     """``marked`` are nodes that are about to be disrupted: no room for anything, and their pods need some elsewhere."""
 
-    def __init__(self, kube: Kube, timing: Timing, cloud: Cloud) -> None:
+    def __init__(self, kube: Kube, timing: Timing, cloud: Cloud, *, dearest_first: bool = False) -> None:
+        """``dearest_first`` plants the bug of a provisioner that has its prices upside down."""
+        self._price_sign = -1 if dearest_first else 1
         self.cloud = cloud
         self.pods = Informer(kube, POD)
         self.nodes = Informer(kube, NODE)
@@ -114,7 +116,7 @@ class View:
                 },
                 left=left,
                 weight=rule.weight,
-                price=offering.price_per_hour,
+                price=self._price_sign * offering.price_per_hour,
                 nodepool=rule.name,
                 remaining=remaining,
             )

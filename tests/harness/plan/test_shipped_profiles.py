@@ -25,7 +25,16 @@ from harness.spec.tokens import QuantileTokens
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT.parent / "shared" / "data"
 PROFILES = sorted((ROOT / "loadprofiles").glob("*.yaml"))
-NAMES = {"chat", "chat-bursts", "code-completion", "flash-crowd", "long-document", "morning-ramp", "soak"}
+NAMES = {
+    "chat",
+    "chat-bursts",
+    "code-completion",
+    "flash-crowd",
+    "long-document",
+    "matrix-bursts",
+    "morning-ramp",
+    "soak",
+}
 
 
 def profile(name: str) -> LoadProfile:
