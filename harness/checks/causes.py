@@ -118,7 +118,10 @@ def _sent_too_late(row: Request, fate: PodFate, time_scale: float) -> Cause | No
     if row.sent_ns <= fate.asked.t_ns + _NEAR_NS:
         return None
     after_s = scenario_s(row.sent_ns - fate.asked.t_ns, time_scale)
-    return Cause(SENT_TOO_LATE, f"{after_s:.1f} s after {fate.name} was asked to go", fate.asked)
+    routing = "its endpoint still took new work"
+    if fate.closed_ns is not None and fate.closed_ns <= row.sent_ns:
+        routing = f"its endpoint had been closed for {scenario_s(row.sent_ns - fate.closed_ns, time_scale):.1f} s"
+    return Cause(SENT_TOO_LATE, f"{after_s:.1f} s after {fate.name} was asked to go; {routing}", fate.asked)
 
 
 def _refused(row: Request) -> Cause | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -62,6 +63,8 @@ class PodFate:
     """First version in which its containers had ended."""
     node: NodeFate | None
     scaled_away: bool = False
+    closed_ns: int | None = None
+    """When its endpoint was last taken out of routing; None while it is in, or was never."""
 
     @property
     def name(self) -> str:
@@ -110,31 +113,68 @@ _ASKED = {False: "asked to go", True: "scaled away"}
 
 def pod_fates(history: History) -> dict[str, PodFate]:
     """Every pod of the workload by name."""
-    nodes, scaled = node_fates(history), scale_downs(history)
+    nodes, scaled, closed = node_fates(history), pods_scaled_away(history), endpoints_closed(history)
     fates: dict[str, PodFate] = {}
     for pod in workload_pods(history):
         asked = pod.when(going)
-        away = asked is not None and scaled_away(pod, asked, scaled)
-        fates[pod.name] = PodFate(pod, asked, pod.when(terminal), nodes.get(node_of(pod.last)), away)
+        away = asked is not None and pod.uid in scaled
+        node = nodes.get(node_of(pod.last))
+        fates[pod.name] = PodFate(pod, asked, pod.when(terminal), node, away, closed.get(pod.name))
     return fates
 
 
-def scale_downs(history: History) -> dict[str, list[int]]:
-    """When each ReplicaSet was scaled down by whoever owns its size: its Deployment where it has one, for a rollout
-    that moves replicas from one set to the next is no scaling down."""
+def endpoints_closed(history: History) -> dict[str, int]:
+    """When the last slice that had a pod for new work took it out: not ready, terminating, or not listed any more."""
+    closed: dict[str, int] = {}
+    for life in lives(history.objects, "EndpointSlice"):
+        open_: set[str] = set()
+        for event in life.seen:
+            now = set(_open_endpoints(event.object))
+            closed |= dict.fromkeys(open_ - now, event.t_ns)
+            for pod in now - open_:
+                closed.pop(pod, None)
+            open_ = now
+        if life.gone is not None:
+            closed |= dict.fromkeys(open_, life.gone.t_ns)
+    return closed
+
+
+def _open_endpoints(made: Json) -> Iterator[str]:
+    for endpoint in made.get("endpoints") or ():
+        conditions = endpoint.get("conditions") or {}
+        if conditions.get("ready") is not False and not conditions.get("terminating"):
+            yield str((endpoint.get("targetRef") or {}).get("name") or "")
+
+
+def pods_scaled_away(history: History) -> frozenset[str]:
+    """Uids of pods that a controller took because fewer are wanted, so that no disruption did.
+
+    Nothing in a deleted pod says who deleted it. But a step down by n explains n pods at most, and of those that went
+    at that moment the ones that the ReplicaSet's own events name, and then the nearest: a drain that deletes pods just
+    then is not excused. A Deployment's size counts where there is one, for a rollout that moves replicas from one set
+    to the next is no scaling down.
+    """
     deployments = {life.uid: life for life in lives(history.objects, "Deployment")}
-    found: dict[str, list[int]] = {}
+    left: dict[str, list[tuple[ObjectEvent, Life]]] = {}
+    for pod in lives(history.objects, "Pod"):
+        went = pod.when(going) or pod.gone
+        if went is not None and not condition(went.object, "DisruptionTarget"):
+            left.setdefault(owner_of(pod.last), []).append((went, pod))
+    named = _named_by_their_sets(history) if left else frozenset()
+    found: set[str] = set()
     for life in lives(history.objects, "ReplicaSet"):
-        steps = replica_steps(deployments.get(owner_of(life.last), life))
-        found[life.uid] = [event.t_ns for before, after, event in steps if after < before]
-    return found
+        for before, after, step in replica_steps(deployments.get(owner_of(life.last), life)):
+            near = [(w, p) for w, p in left.get(life.uid, ()) if abs(w.t_ns - step.t_ns) <= _SCALED_NS]
+            near = [(w, p) for w, p in near if p.uid not in found]
+            near.sort(key=lambda each: (each[1].name not in named, abs(each[0].t_ns - step.t_ns), each[0].index))
+            found |= {pod.uid for _, pod in near[: max(0, before - after)]}
+    return frozenset(found)
 
 
-def scaled_away(pod: Life, event: ObjectEvent, scaled: dict[str, list[int]]) -> bool:
-    """Whether a controller took it because fewer are wanted, so that no disruption did."""
-    if condition(event.object, "DisruptionTarget"):
-        return False
-    return any(abs(t_ns - event.t_ns) <= _SCALED_NS for t_ns in scaled.get(owner_of(pod.last), ()))
+def _named_by_their_sets(history: History) -> frozenset[str]:
+    """Pods that a ReplicaSet says it deleted. Events may be dropped, so they only choose among candidates."""
+    said = (e.object for e in history.objects if e.kind == "Event" and e.object.get("reason") == "SuccessfulDelete")
+    return frozenset(str(event.get("message") or event.get("note") or "").rpartition(" ")[2] for event in said)
 
 
 def node_fates(history: History) -> dict[str, NodeFate]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.checks.departures import scale_downs, scaled_away
+from harness.checks.departures import pods_scaled_away
 from harness.checks.stories import pdb_story
 from harness.checks.units import NS_PER_MS, both, count, listed, scenario_s
 from harness.history.lives import Json, Life, condition, disrupted, going, labels_of, lives, node_of, ready, terminal
@@ -125,7 +125,7 @@ def disruptions(history: History, budget: Life) -> list[Disruption]:
         if p.namespace == budget.namespace and covers(budget.last, labels_of(p.last))
     ]
     nodes = {life.name: life for life in lives(history.objects, "Node")}
-    scaled = scale_downs(history)
+    scaled = pods_scaled_away(history)
     found: list[Disruption] = []
     for pod in pods:
         event = pod.when(going) or pod.gone
@@ -159,7 +159,7 @@ def covers(budget: Json, labels: dict[str, str]) -> bool:
     return selector_of(budget.get("spec", {}).get("selector")).matches(labels)
 
 
-def _how(pod: Life, event: ObjectEvent, nodes: dict[str, Life], scaled: dict[str, list[int]]) -> tuple[str, bool]:
+def _how(pod: Life, event: ObjectEvent, nodes: dict[str, Life], scaled: frozenset[str]) -> tuple[str, bool]:
     """How it was taken, and whether that was voluntary; ("", False) where no budget has a say."""
     target = condition(event.object, "DisruptionTarget")
     reason = str(target.get("reason") or "") if target.get("status") == "True" else ""
@@ -173,7 +173,7 @@ def _how(pod: Life, event: ObjectEvent, nodes: dict[str, Life], scaled: dict[str
     if node.at(event.t_ns) is None:
         return "lost with its node", False
     near = node.at(event.t_ns + _NEAR_NS) or node.last
-    if not disrupted(near) or scaled_away(pod, event, scaled):
+    if not disrupted(near) or pod.uid in scaled:
         return "", False
     return PLAIN_DELETE, True
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from harness.history.reader import History
 
 _OBJECTS = 8
+QUOTA = "quota"
 
 
 def drain_story(
@@ -80,6 +81,8 @@ def _drain_cause(
             return f"{said}; {longest}", f"{change}, and less than the {most_s:.0f} s that grace leaves after preStop)"
         case causes.NODE_LOST:
             return _node_cause(history, said, fate, longest_s)
+        case causes.SENT_TOO_LATE if "had been closed" in cause.detail:
+            return said, "see why the router sends to endpoints that are closed: its cache, its watch, its retries"
         case causes.SENT_TOO_LATE | causes.BEFORE_SIGTERM:
             return said, "take a pod out of routing first: preStop must outlast the news that it is going"
         case causes.REFUSED:
@@ -166,11 +169,13 @@ def scale_up_story(history: History, late: Sequence[Replica], limit_s: float) ->
     name = first.pod or "a replica without a pod"
     done = first.served_ns is not None
     if done:
-        cause = f"its longest stage was up to {stage}: {both(took_ns, history.run.time_scale)}" if stage else ""
+        took = both(took_ns, history.run.time_scale)
+        cause = f"its longest stage was up to {stage}: {took}" if stage else ""
+        cause = f"its pod was made only {took} after it was decided" if stage == QUOTA else cause
     else:
         cause = f"it waited for {first.waits_for}"
         stage = next((s for s in STAGES if first.marks[s].missed), stage)
-        stage = "quota" if first.waits_for.startswith("quota") else stage
+        stage = QUOTA if first.waits_for.startswith(QUOTA) else stage
     served = f"served {moment(history, first.served_ns)}" if done else "never served"
     return tell(
         promised=f"an added replica serves its first token within {limit_s:.0f} s of the load step",
@@ -199,8 +204,11 @@ def never_decided_story(history: History, rise: Unanswered, sentence: str, limit
 
 
 def slowest_stage(replica: Replica) -> tuple[str, int]:
-    """The mark that came longest after the one before it."""
+    """The mark that came longest after the one before it; ``QUOTA`` stands for the making of the pod."""
     known = [(name, t) for name in STAGES if (t := replica.marks[name].t_ns) is not None]
+    if (made_ns := replica.created_ns) is not None and not replica.marks["T1"].missed:
+        at = next((i + 1 for i, (name, _) in enumerate(known) if name == "T1"), None)
+        known[at:at] = [(QUOTA, made_ns)] if at is not None else []
     steps = [(after[1] - before[1], after[0]) for before, after in pairwise(known)]
     longest, name = max(steps, default=(0, ""))
     return name, longest

@@ -89,6 +89,8 @@ class Replica:
     """In people's words, the first thing it still waited for; empty when it served."""
     withdrawn_ns: int | None = None
     """When its pod was itself asked to go before it had served."""
+    created_ns: int | None = None
+    """When its pod was first seen: between T1 and it lie quotas and whatever admits pods."""
 
     @property
     def start_ns(self) -> int | None:
@@ -199,7 +201,7 @@ class _Dating:
         served = marks["T8"].t_ns
         withdrawn = left.t_ns if left and (served is None or left.t_ns < served) else None
         waits_for = "" if served is not None else self._waits_for(pod, node, marks)
-        return Replica(slot.origin, pod.name, node, slot.predecessor, marks, waits_for, withdrawn)
+        return Replica(slot.origin, pod.name, node, slot.predecessor, marks, waits_for, withdrawn, pod.born_ns)
 
     def _start(self, slot: Slot, decided_ns: int) -> dict[str, Stage]:
         if slot.origin is Origin.REPLACEMENT:

@@ -164,7 +164,10 @@ ROWS: tuple[Row, ...] = (
     ),
     _planted(B.ENDPOINT_NEVER_ADDED, "added replicas never become endpoints", "scale_up", "traffic"),
     _planted(
-        B.ENDPOINT_REMOVED_LATE, "endpoints of pods that go are taken away late", "graceful_drain", "its endpoint still"
+        B.ENDPOINT_REMOVED_LATE,
+        "endpoints of pods that go are taken away late",
+        "graceful_drain",
+        "its endpoint still took new work",
     ),
     _planted(
         B.BUDGET_COUNTS_UNREADY,
