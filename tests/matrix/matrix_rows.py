@@ -154,7 +154,7 @@ ROWS: tuple[Row, ...] = (
         B.REPLICAS_NEVER_REPLACED,
         "a replica that was evicted gets no successor",
         "recovery",
-        "wanted replicas were ready",
+        "had 1 of 2 members",
     ),
     _planted(
         B.SCALE_IN_KILLS,
