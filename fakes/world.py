@@ -36,6 +36,7 @@ from fakes.kube.local import LocalKube
 from fakes.kube.server import bookmark_period_s, make_app
 from fakes.kube.store import Store
 from fakes.memory import collect_seldom
+from fakes.metrics.external_metrics import ExternalMetrics
 from fakes.serving import Served, serve_while
 from fakes.surroundings import Surroundings
 from fakes.vllm.ledger import LedgerFile
@@ -63,6 +64,7 @@ class World:
         self.cloud = self.surroundings.cloud
         self.scraper = self.surroundings.scraper
         self.metrics = self.surroundings.metrics
+        self.external_metrics = ExternalMetrics(self.metrics)
         self.gateway = self.surroundings.gateway
 
     async def run(self) -> None:
@@ -107,7 +109,7 @@ async def serve(config: WorldConfig, ready: Path, ttl_s: float | None, ledger: P
     world = World(config, datetime.now(UTC), LedgerFile(ledger) if ledger is not None else None)
     api = make_app(
         world.store,
-        [world.metrics, world.metrics.v1beta2],
+        [world.metrics, world.metrics.v1beta2, world.external_metrics],
         logs=world.surroundings.logs,
         bookmark_s=bookmark_period_s(config.time_scale),
     )
