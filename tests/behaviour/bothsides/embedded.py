@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator, Coroutine
 from datetime import UTC, datetime
+from pathlib import Path
 from random import Random
 from typing import Any
 
+from aiohttp import web
 from bothsides.given_metrics import GivenMetrics
 from bothsides.hollow import DURATIONS, Health, HollowNodes
 from bothsides.play import Played, play
@@ -24,16 +28,21 @@ from fakes.controllers.pod_group_protection import PodGroupProtection
 from fakes.controllers.replicaset import ReplicaSetController
 from fakes.controllers.scheduler import Scheduler
 from fakes.kube.local import LocalKube
+from fakes.kube.server import make_app
 from fakes.kube.store import Store
 from fakes.timing import Timing
 from harness.kube.port import ApiError
 from harness.run.virtual.loop import VirtualLoop
+from harness.stack.ports import HOST
+from harness.targets.embedded import kubeconfig_text
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 NAMESPACE = "stage"
 
 
 def play_embedded(scenario: Scenario, seed: int = 0) -> Played | Exception:
+    if scenario.kubectl:
+        return asyncio.run(_played(scenario, seed))
     loop = VirtualLoop()
     try:
         return loop.run_until_complete(_played(scenario, seed))
@@ -50,14 +59,32 @@ async def _played(scenario: Scenario, seed: int) -> Played | Exception:
     async with asyncio.TaskGroup() as tasks:
         nodes = HollowNodes(LocalKube(store, "kubelet"), wall, tasks, health)
         background = [tasks.create_task(part) for part in (nodes.run(), *controllers(store, wall, metrics, seed))]
+        stage = Stage(kube, NAMESPACE, nodes, health, metrics)
         try:
-            return await play(scenario, Stage(kube, NAMESPACE, nodes, health, metrics))
+            async with _served(store, stage) if scenario.kubectl else contextlib.nullcontext():
+                return await play(scenario, stage)
         except (ApiError, TimeoutError) as error:
             return error
         finally:
             nodes.stop_all()
             for task in background:
                 task.cancel()
+
+
+@contextlib.asynccontextmanager
+async def _served(store: Store, stage: Stage) -> AsyncIterator[None]:
+    """The API on a socket, and a kubeconfig for it."""
+    runner = web.AppRunner(make_app(store, []), access_log=None, shutdown_timeout=0.2, handler_cancellation=True)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, HOST, 0).start()
+        with tempfile.TemporaryDirectory(prefix="behaviour-") as folder:
+            file = Path(folder) / "kubeconfig"
+            file.write_text(kubeconfig_text(f"http://{HOST}:{runner.addresses[0][1]}"))
+            stage.kubeconfig = str(file)
+            yield
+    finally:
+        await runner.cleanup()
 
 
 def controllers(store: Store, wall: WallClock, metrics: GivenMetrics, seed: int) -> list[Coroutine[Any, Any, None]]:

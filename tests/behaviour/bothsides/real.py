@@ -23,7 +23,7 @@ from harness.stack.find import Binaries
 from harness.stack.ports import HOST
 
 API_SERVICE = Resource("apiregistration.k8s.io", "v1", "apiservices", "APIService", False)
-AT_ONCE = 4
+AT_ONCE = 3
 """Scenarios that share the cluster run so many at a time."""
 
 

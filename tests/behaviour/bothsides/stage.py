@@ -26,6 +26,8 @@ from harness.kube.port import (
     PatchType,
     Resource,
 )
+from harness.stack.catalogue import KUBECTL
+from harness.stack.find import find_binaries
 
 LOOKS = (POD, DEPLOYMENT, REPLICA_SET, HPA, PDB, ENDPOINT_SLICE, POD_GROUP, NODE, EVENT)
 
@@ -100,6 +102,17 @@ class Stage:
         name = pod["metadata"]["name"]
         return await self.ask(label, self.kube.evict(name, self.namespace, dry_run=dry_run))
 
+    async def kubectl(self, label: str, *arguments: str) -> None:
+        """Runs it to its end; its exit code and what it said, as a set of lines, belong to what is compared."""
+        program = find_binaries((KUBECTL,)).path(KUBECTL)
+        where = (f"--kubeconfig={self.kubeconfig}", f"--namespace={self.namespace}")
+        process = await asyncio.create_subprocess_exec(
+            program, *where, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        )
+        said, _ = await process.communicate()
+        lines = sorted(set(said.decode().splitlines()))
+        self.answers.append(Answer(self.now_s(), label, f"exit code {process.returncode}: {'; '.join(lines)}"))
+
     async def until(self, fact: Callable[[], Awaitable[bool]], deadline_s: float = 30.0) -> None:
         end_s = self.now_s() + deadline_s
         while not await fact():
@@ -143,6 +156,7 @@ class Scenario:
     """Whether it matters on which node a pod is."""
     quick: bool = False
     kubectl: bool = False
+    """It runs kubectl: the embedded side then is a server, in real time."""
 
     @property
     def alone(self) -> bool:

@@ -8,7 +8,7 @@ from bothsides.judge import Judged
 
 HEAD = """# Behaviour: the embedded control plane beside a real one
 
-Written by `make behaviour ARGS="--record --table docs/behaviour.md"`; do not edit.
+Written by `make behaviour ARGS="--recorded --table docs/behaviour.md"`, recordings by `ARGS=--record`; do not edit.
 
 Each scenario is one script, run with the same hollow nodes and the same given metrics against a real kube-apiserver,
 kube-scheduler and kube-controller-manager {version} and against the embedded one. What every object of the namespace
@@ -32,6 +32,14 @@ def page(judged: Sequence[Judged], version: str) -> str:
     agreeing = sum(each.comparison.agrees for each in judged)
     total = f"\n{len(judged)} scenarios: {agreeing} agree, {len(judged) - agreeing} differ unexplained.\n"
     return HEAD.format(version=version) + "\n".join(rows) + "\n" + total + _explained(judged)
+
+
+def unrecorded(names: Sequence[str]) -> str:
+    """What the page has to say of scenarios without a recording."""
+    if not names:
+        return ""
+    listed = ", ".join(f"`{name}`" for name in names)
+    return f"\n## Not recorded yet\n\nWritten, but without a recording on a quiet machine: {listed}.\n"
 
 
 def _row(judged: Judged) -> str:

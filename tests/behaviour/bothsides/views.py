@@ -44,7 +44,8 @@ def _common(obj: Json, names: Names) -> Tracks:
 
 def _counts(obj: Json, *fields: str) -> Tracks:
     status = obj.get("status") or {}
-    return {f"count {f}": status.get(f) or 0 for f in fields}
+    # Before a controller has looked there are no counts, which is not the same as counts of zero.
+    return {f"count {f}": status.get(f) or 0 for f in fields} if status else {}
 
 
 def pod(obj: Json, names: Names) -> Tracks:
@@ -90,7 +91,7 @@ def hpa(obj: Json, names: Names) -> Tracks:
         **_common(obj, names),
         **_conditions(obj, names),
         **_counts(obj, "currentReplicas", "desiredReplicas"),
-        "metrics": canonical(status.get("currentMetrics") or []),
+        **({"metrics": canonical(status.get("currentMetrics") or [])} if status else {}),
         "scaled": bool(status.get("lastScaleTime")),
     }
 

@@ -11,14 +11,14 @@ from harness.kube.port import DEPLOYMENT, EVENT, HPA, Json
 
 LOOKS = (HPA, DEPLOYMENT, EVENT)
 QUEUE = pods_metric("10")
-UP_AT_ONCE = {"scaleUp": {"stabilizationWindowSeconds": 0}}
-DOWN_AT_ONCE = {"scaleDown": {"stabilizationWindowSeconds": 0}}
+LATE_S = 4.0
+"""Before all that happens: even on a busy machine the first pods are ready by then."""
 
 
 async def scaled(stage: Stage, autoscaler: Json, replicas: int = 2, ready_s: float = 4) -> None:
     """A Deployment that is up, and then its autoscaler."""
     await stage.create(DEPLOYMENT, deployment(replicas=replicas))
-    await stage.at(ready_s)
+    await stage.at(LATE_S + ready_s)
     await stage.create(HPA, autoscaler)
 
 
@@ -42,9 +42,9 @@ def series(autoscaler: Json, *samples: tuple[float, float | Sequence[float | Non
         give(stage, samples[0][1])
         await scaled(stage, autoscaler, replicas)
         for at_s, value in samples[1:]:
-            await stage.at(at_s)
+            await stage.at(LATE_S + at_s)
             give(stage, value)
-        await stage.at(end_s)
+        await stage.at(LATE_S + end_s)
 
     return script
 
@@ -69,44 +69,44 @@ def policies(*rows: tuple[str, int, int], select: str | None = None, window_s: i
 
 async def no_target(stage: Stage) -> None:
     await stage.create(HPA, hpa(QUEUE, target="nobody"))
-    await stage.at(3)
+    await stage.at(LATE_S + 3)
 
 
 async def target_at_zero(stage: Stage) -> None:
     give(stage, 30)
     await stage.create(DEPLOYMENT, deployment(replicas=0))
-    await stage.at(2)
+    await stage.at(LATE_S + 2)
     await stage.create(HPA, hpa(QUEUE))
-    await stage.at(5)
+    await stage.at(LATE_S + 5)
 
 
 async def outside_bounds(stage: Stage) -> None:
     give(stage, 10)
     await scaled(stage, hpa(QUEUE, low=1, high=3), replicas=5)
-    await stage.at(8)
+    await stage.at(LATE_S + 8)
     await stage.patch(HPA, "web", {"spec": {"minReplicas": 5, "maxReplicas": 6}})
-    await stage.at(13)
+    await stage.at(LATE_S + 13)
 
 
 async def ambiguous(stage: Stage) -> None:
     give(stage, 10)
     await scaled(stage, hpa(QUEUE))
-    await stage.at(7)
+    await stage.at(LATE_S + 7)
     other = hpa(QUEUE)
     other["metadata"]["name"] = "other"
     await stage.create(HPA, other)
-    await stage.at(11)
+    await stage.at(LATE_S + 11)
 
 
 async def external(stage: Stage) -> None:
     give_external(stage, 25, 5)
     by_pod = {"type": "External", "external": {"metric": {"name": "queue"}, "target": _average("10")}}
     await scaled(stage, hpa(by_pod, behavior=behavior(down=policies(("Pods", 4, 1), window_s=0))))
-    await stage.at(9)
+    await stage.at(LATE_S + 9)
     give_external(stage, 10)
-    await stage.at(13)
+    await stage.at(LATE_S + 13)
     stage.metrics.external.pop((stage.namespace, "queue"))
-    await stage.at(16)
+    await stage.at(LATE_S + 16)
 
 
 async def external_value(stage: Stage) -> None:
@@ -114,7 +114,7 @@ async def external_value(stage: Stage) -> None:
     selected = {"name": "queue", "selector": {"matchLabels": {"model": "m"}}}
     total = {"type": "External", "external": {"metric": selected, "target": {"type": "Value", "value": "20"}}}
     await scaled(stage, hpa(total))
-    await stage.at(10)
+    await stage.at(LATE_S + 10)
 
 
 async def of_object(stage: Stage) -> None:
@@ -123,29 +123,29 @@ async def of_object(stage: Stage) -> None:
     value = {"type": "Object", "object": {"describedObject": described, "metric": {"name": "queue"},
              "target": {"type": "Value", "value": "30"}}}  # fmt: skip
     await scaled(stage, hpa(value))
-    await stage.at(9)
+    await stage.at(LATE_S + 9)
     average = {"type": "Object", "object": {**value["object"], "target": _average("9")}}
     await stage.patch(HPA, "web", {"spec": {"metrics": [average]}})
-    await stage.at(13)
+    await stage.at(LATE_S + 13)
     stage.metrics.objects.pop((stage.namespace, "web", "queue"))
-    await stage.at(16)
+    await stage.at(LATE_S + 16)
 
 
 async def to_zero(stage: Stage) -> None:
     give_external(stage, 20)
     by_pod = {"type": "External", "external": {"metric": {"name": "queue"}, "target": _average("10")}}
     await scaled(stage, hpa(by_pod, low=0, behavior=behavior(down=policies(("Percent", 100, 1), window_s=0))))
-    await stage.at(8)
+    await stage.at(LATE_S + 8)
     give_external(stage, 0)
-    await stage.at(13)
+    await stage.at(LATE_S + 13)
     give_external(stage, 30)
-    await stage.at(19)
+    await stage.at(LATE_S + 19)
 
 
 async def resource(stage: Stage) -> None:
     target = {"type": "Utilization", "averageUtilization": 50}
     await scaled(stage, hpa({"type": "Resource", "resource": {"name": "cpu", "target": target}}))
-    await stage.at(7)
+    await stage.at(LATE_S + 7)
 
 
 async def zero_without_external(stage: Stage) -> None:

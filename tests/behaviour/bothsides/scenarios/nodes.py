@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from bothsides.hollow import NodeSpec
-from bothsides.objects import deployment, no_execute_toleration, pod, service
+from bothsides.objects import budget, deployment, no_execute_toleration, pod, service
 from bothsides.stage import Scenario, Script, Stage
 
-from harness.kube.port import DEPLOYMENT, ENDPOINT_SLICE, EVENT, NODE, POD, SERVICE, Json, Resource
+from harness.kube.port import DEPLOYMENT, ENDPOINT_SLICE, EVENT, NODE, PDB, POD, SERVICE, Json, Resource
 
 LOOKS = (NODE, POD, EVENT)
 TWO = (NodeSpec("node-a"), NodeSpec("node-b"))
 THREE = (*TWO, NodeSpec("node-c"))
+FIVE = (*THREE, NodeSpec("node-d"), NodeSpec("node-e", zone="zone-b"))
 UNREACHABLE, NOT_READY = "node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"
 
 
@@ -70,6 +71,28 @@ async def all_down(stage: Stage) -> None:
     await stage.at(18)
 
 
+async def one_after_the_other(stage: Stage) -> None:
+    """Two of five fall silent; the second one's NoExecute taint waits ten seconds for its turn."""
+    for node in ("node-a", "node-b"):
+        await stage.create(POD, pod(f"on-{node[-1]}", tolerations=patient(1), **on(node)))
+    await stage.at(4)
+    stage.nodes.stop("node-a")
+    await stage.at(6.5)
+    stage.nodes.stop("node-b")
+    await stage.at(27)
+
+
+async def zone_down(stage: Stage) -> None:
+    """Three of the four nodes of a small zone: once it counts as disrupted, nobody more is given up in it."""
+    for node in ("node-a", "node-b", "node-c"):
+        await stage.create(POD, pod(f"on-{node[-1]}", tolerations=patient(1), **on(node)))
+    await stage.at(4)
+    for node, pause_s in (("node-a", 2.5), ("node-b", 2.5), ("node-c", 0.0)):
+        stage.nodes.stop(node)
+        await stage.at(stage.now_s() + pause_s)
+    await stage.at(30)
+
+
 async def tainted(stage: Stage) -> None:
     """NoExecute taints by hand: at once, after the toleration, and never."""
     mine = {"key": "maintenance", "operator": "Exists", "effect": "NoExecute"}
@@ -114,6 +137,30 @@ async def deleted(stage: Stage) -> None:
     await stage.at(80)
 
 
+async def drained(stage: Stage) -> None:
+    """Three pods leave a node one after the other, as their budget allows."""
+    await stage.patch(NODE, "node-b", {"spec": {"unschedulable": True}})
+    await stage.at(1)
+    await stage.create(DEPLOYMENT, deployment(replicas=3))
+    await stage.create(PDB, budget(maxUnavailable=1))
+    await stage.at(6)
+    await stage.patch(NODE, "node-b", {"spec": {"unschedulable": None}})
+    await stage.at(8)
+    await stage.kubectl("drain", "drain", "node-a", "--timeout=60s")
+    await stage.at(32)
+    await stage.kubectl("uncordon", "uncordon", "node-a")
+    await stage.at(34)
+
+
+async def drain_refused(stage: Stage) -> None:
+    await stage.create(POD, pod("bare", **on("node-a")))
+    await stage.at(4)
+    await stage.kubectl("drain", "drain", "node-a")
+    await stage.at(8)
+    await stage.kubectl("drain by force", "drain", "node-a", "--force", "--grace-period=1")
+    await stage.at(16)
+
+
 def _scenario(name: str, title: str, script: Script, nodes: tuple[NodeSpec, ...] = TWO, **more: Any) -> Scenario:
     looks: tuple[Resource, ...] = more.pop("looks", LOOKS)
     return Scenario(f"node-{name}", title, script, nodes=nodes, looks=looks, placement=True, **more)
@@ -130,8 +177,12 @@ SCENARIOS = (
         looks=(NODE, POD, DEPLOYMENT, ENDPOINT_SLICE, EVENT),
     ),
     _scenario("all-down", "every node falls silent: nothing is evicted", all_down),
+    _scenario("one-by-one", "nodes are given up one after the other", one_after_the_other, FIVE),
+    _scenario("zone-down", "a zone that is mostly down gives up no more nodes", zone_down, FIVE),
     _scenario("tainted", "a NoExecute taint takes pods off by their tolerations", tainted),
     _scenario("taint-taken-back", "a NoExecute taint that is taken back in time", taint_taken_back),
     _scenario("cordoned", "a cordoned node takes nothing new", cordoned),
+    _scenario("drained", "kubectl drain under a budget", drained, looks=(NODE, POD, PDB, EVENT), kubectl=True),
+    _scenario("drain-refused", "kubectl drain meets a pod without a controller", drain_refused, kubectl=True),
     _scenario("deleted", "a Node object is deleted: its pods are collected", deleted, within_s=22.0),
 )

@@ -1,0 +1,31 @@
+"""A quick subset of the scenarios on a real control plane, when its programs are there. All of them: make behaviour."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from bothsides.catalogue import SCENARIOS
+from bothsides.judge import judge_real
+
+from harness.errors import TargetError
+from harness.stack.catalogue import CONTROL_PLANE
+from harness.stack.find import Binaries, find_binaries
+
+
+@pytest.fixture
+def binaries() -> Binaries:
+    try:
+        return find_binaries(CONTROL_PLANE)
+    except TargetError as missing:
+        if os.environ.get("REQUIRE") == "1":
+            raise
+        pytest.skip(str(missing))
+
+
+async def test_the_quick_subset_agrees(binaries: Binaries, tmp_path: Path):
+    quick = [s for s in SCENARIOS.values() if s.quick]
+    judged = await judge_real(quick, binaries, tmp_path, lambda text: None)
+    differences = [d for each in judged for d in each.comparison.differences]
+    assert not differences, "\n".join(differences)
