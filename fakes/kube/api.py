@@ -14,7 +14,7 @@ from fakes.kube.apply import Applied, applied
 from fakes.kube.bootstrap import furniture
 from fakes.kube.defaults import prepare_change, prepare_new, set_defaults, set_status_defaults
 from fakes.kube.deletion import Deleter, is_finished
-from fakes.kube.kinds import Kind
+from fakes.kube.kinds import Kind, View
 from fakes.kube.metadata import born, bump_generation, carried, placed, typed
 from fakes.kube.ownership import Writer, track
 from fakes.kube.patch import json_patch, merge_patch, not_a_map, strategic_patch
@@ -101,8 +101,7 @@ class Api:
         if write.operation != "Apply":  # an apply has brought its entry along
             track(kind, None, obj, self._writer(kind, write), stamp)
         if kind.view:
-            obj = kind.view.inward(obj)
-            set_defaults(obj)
+            obj = _inward(kind.view, base, obj)
         check_namespace(self.store, resource, where, name)
         admit(self.store, base, obj)
         prepare_new(base, obj, self.store)
@@ -250,8 +249,7 @@ class Api:
             live = self.outward(kind, old.object)
             track(kind, live, new, self._writer(kind, write, subresource), self.store.wall.stamp())
         if kind.view:
-            new = kind.view.inward(new)
-            set_defaults(new)
+            new = _inward(kind.view, base, new)
         carried(kind, new, old.object, patched=patched)
         if subresource == "status":
             new = _status_only(kind, new, old.object)
@@ -284,6 +282,13 @@ class Api:
 
 
 _ABSENT: Any = object()
+
+
+def _inward(view: View, base: Kind, obj: Json) -> Json:
+    """From a second shape into the stored one, complete as the stored kind is."""
+    found: Json = base.type.read(view.inward(obj))
+    set_defaults(found)
+    return found
 
 
 def _check_name(body: Any, name: str) -> None:
