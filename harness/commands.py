@@ -87,6 +87,9 @@ def run(
     time_scale: Annotated[
         float | None, typer.Option(help="With --virtual: instead of the experiment's own; 1 is real durations.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be touched, by which permissions, and its undo.")
+    ] = False,
     baseline: BaselineOpt = None,
 ) -> ExitCode:
     """Run an experiment to a verdict and a report."""
@@ -105,6 +108,11 @@ def run(
         time_scale=time_scale,
     )
     before = Baseline.read(baseline) if baseline else None
+    if dry_run:
+        from harness.run.dry_run import dry_run as tell
+        from harness.targets.standing import FOLDER
+
+        return tell(prepared, FOLDER / "connection.json", typer.echo)
     if virtual:
         if bin_dir is not None:
             raise BadInput("--bin-dir has no meaning with --virtual")
@@ -273,6 +281,15 @@ def down() -> ExitCode:
     from harness.targets.standing import take_down
 
     typer.echo(take_down())
+    return ExitCode.PASS
+
+
+@app.command()
+def rbac(experiment: ExperimentArg) -> ExitCode:
+    """Print the RBAC objects that allow exactly this experiment's run."""
+    from harness.run.allowing import rbac_text
+
+    typer.echo(rbac_text(experiment), nl=False)
     return ExitCode.PASS
 
 

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 from harness.clock import NS_PER_S
 from harness.faults.fidelity import NOT_BUILT, ON_FAKES, Fidelity, FidelityMap, fidelity_in
+from harness.faults.permissions import Need
 from harness.faults.pick import matching_nodes, pick_nodes
 from harness.faults.port import Ground
 from harness.faults.scene import Scene
@@ -134,6 +135,10 @@ class Fault(SpecModel, ABC):
     def longest_s(self) -> float:
         """Scenario seconds after which every step must be over; the caller adds its own slack."""
         return self.seen_s() + (self.healed_s() or 0.0)
+
+    def needs(self, namespace: str) -> tuple[Need, ...]:
+        """What it must be allowed to do beyond what every run may, heal included. ``namespace``: the workload's."""
+        return ()
 
     async def remember(self, ground: Ground, targets: Sequence[str]) -> Mapping[str, str]:
         """What ``signs`` must know of the time before: uids, counters."""

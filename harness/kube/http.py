@@ -74,6 +74,10 @@ class HttpKube:
         """GET of any path, e.g. of an aggregated API."""
         return await self._call("GET", path, query)
 
+    async def review_access(self, review: Json) -> Json:
+        """The answer to a SelfSubjectAccessReview: ``status.allowed``."""
+        return await self._call("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", None, review)
+
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Json:
         return await self._call("GET", resource.path(namespace, name))
 

@@ -10,6 +10,7 @@ from harness.errors import TargetError
 from harness.faults.fault import Strike, Target, Variant
 from harness.faults.fidelity import Fidelity, FidelityMap
 from harness.faults.holding import HoldFault
+from harness.faults.permissions import Need
 from harness.faults.port import Ground
 from harness.faults.scene import Scene
 from harness.faults.sight import claims_of, going, nodes_of, pool_of
@@ -92,6 +93,9 @@ class Consolidation(HoldFault):
 
     async def remember(self, ground: Ground, targets: Sequence[str]) -> Mapping[str, str]:
         return {name: pool_of(node) for name, node in (await nodes_of(ground.kube)).items()}
+
+    def needs(self, namespace: str) -> tuple[Need, ...]:
+        return (Need(NODE_POOL, ("get", "list", "patch")),)
 
     async def inject(self, strike: Strike) -> None:
         kube = strike.ground.kube

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from harness.faults.fault import NodeFault, Strike, Variant
+from harness.faults.permissions import Need
 from harness.faults.port import Ground
 from harness.faults.sight import nodes_of
 from harness.faults.undo import NothingLeft
@@ -30,6 +31,9 @@ class NodeDeleted(NodeFault):
 
     def healed_s(self) -> float | None:
         return None
+
+    def needs(self, namespace: str) -> tuple[Need, ...]:
+        return (Need(NODE, ("get", "list", "delete")),)
 
     async def remember(self, ground: Ground, targets: Sequence[str]) -> Mapping[str, str]:
         return {name: node["metadata"]["uid"] for name, node in (await nodes_of(ground.kube)).items()}

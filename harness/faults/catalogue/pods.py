@@ -9,6 +9,7 @@ from harness.errors import TargetError
 from harness.faults.fault import Strike, Variant
 from harness.faults.fidelity import EVERYWHERE, Fidelity, FidelityMap
 from harness.faults.holding import PodFault, PodHoldFault, flap, turn
+from harness.faults.permissions import Need
 from harness.faults.port import Ground
 from harness.faults.sight import end_reasons, is_ready, pods_of, restarts, waiting_reasons
 from harness.faults.undo import NothingLeft
@@ -37,6 +38,15 @@ class PodLoss(PodFault):
 
     def healed_s(self) -> float | None:
         return None
+
+    def needs(self, namespace: str) -> tuple[Need, ...]:
+        match self.how:
+            case "evict":
+                return (Need(POD, ("create",), "eviction", namespace),)
+            case "delete":
+                return (Need(POD, ("delete",), namespace=namespace),)
+            case "oom_kill":
+                return ()
 
     async def remember(self, ground: Ground, targets: Sequence[str]) -> Mapping[str, str]:
         pods = await pods_of(ground)

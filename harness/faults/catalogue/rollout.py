@@ -9,6 +9,7 @@ from harness.errors import TargetError
 from harness.faults.fault import Strike, Target, Variant
 from harness.faults.fidelity import EVERYWHERE, FidelityMap
 from harness.faults.holding import HoldFault
+from harness.faults.permissions import Need
 from harness.faults.port import Ground
 from harness.faults.scene import Scene
 from harness.faults.sight import container_states, pods_of, waiting_reasons
@@ -37,6 +38,9 @@ class RolloutFault(HoldFault):
         """The ReplicaSets that are there, and how many pods each wants."""
         sets = (await ground.kube.list(REPLICA_SET, ground.namespace)).items
         return {rs["metadata"]["name"]: str((rs.get("spec") or {}).get("replicas", 0)) for rs in sets}
+
+    def needs(self, namespace: str) -> tuple[Need, ...]:
+        return (Need(DEPLOYMENT, ("get", "patch"), namespace=namespace),)
 
     async def change(self, strike: Strike, template: Json, earlier: Json) -> None:
         namespace = strike.ground.namespace

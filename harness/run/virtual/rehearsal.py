@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,11 +65,18 @@ class Rehearsed:
 
 
 def rehearse(
-    fault: type[Fault], variant: Variant, workload: Path, *, seed: int = 1, disconnected: bool = False
+    fault: type[Fault],
+    variant: Variant,
+    workload: Path,
+    *,
+    seed: int = 1,
+    disconnected: bool = False,
+    as_user: Callable[[Kube], Kube] = lambda kube: kube,
 ) -> Rehearsed:
-    """``workload``: a manifest with a Deployment ``llm`` and its Service. Runs a loop of its own."""
+    """``workload``: a manifest with a Deployment ``llm`` and its Service. Runs a loop of its own. ``as_user`` may put
+    something between the fault and the API."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner, tempfile.TemporaryDirectory() as folder:
-        return runner.run(_rehearse(fault, variant, workload, Path(folder), seed, disconnected))
+        return runner.run(_rehearse(fault, variant, workload, Path(folder), seed, disconnected, as_user))
 
 
 class _Book(FaultLog):
@@ -97,14 +104,20 @@ class _Book(FaultLog):
 
 
 async def _rehearse(
-    kind: type[Fault], variant: Variant, workload: Path, folder: Path, seed: int, disconnected: bool
+    kind: type[Fault],
+    variant: Variant,
+    workload: Path,
+    folder: Path,
+    seed: int,
+    disconnected: bool,
+    as_user: Callable[[Kube], Kube],
 ) -> Rehearsed:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     clock = VirtualClock(loop, TIME_SCALE)
     async with _world(workload, seed) as cluster:
         await asyncio.sleep(clock.clock_s(SETTLE_S))
-        kube, control = cluster.kube(), cluster.control
+        kube, control = as_user(cluster.kube()), cluster.control
         ground = Ground(
             target=VIRTUAL,
             namespace=NAMESPACE_NAME,

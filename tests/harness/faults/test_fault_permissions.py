@@ -1,0 +1,134 @@
+"""A fault does with its cluster what it says that it needs, and nothing else; heal included."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from harness.faults.fault import Fault, Variant
+from harness.faults.permissions import Need, access_reviews, needs_of_a_run, rbac_objects
+from harness.faults.registry import FAULTS
+from harness.kube.port import DEPLOYMENT, LEASE, NODE, POD, Json, Kube, ObjectList, Resource, WatchEvent, api_error
+from harness.run.allowing import rbac_text
+from harness.run.record.recorder import RECORDED
+from harness.run.virtual.rehearsal import rehearse
+
+ROOT = Path(__file__).resolve().parents[3]
+NS = "inference"
+
+
+class AsUser:
+    """A ``Kube`` that refuses what is not among the needs, as RBAC does."""
+
+    def __init__(self, kube: Kube, needs: Sequence[Need]) -> None:
+        self._kube = kube
+        self._needs = needs
+
+    def _check(self, verb: str, resource: Resource, namespace: str | None, name: str = "", sub: str = "") -> None:
+        for need in self._needs:
+            if (
+                (need.resource.group, need.resource.plural) == (resource.group, resource.plural)
+                and verb in need.verbs
+                and need.subresource in (sub, "*")
+                and need.namespace in (None, namespace)
+                and need.name in ("", name)
+            ):
+                return
+        where = f" in {namespace}" if namespace else ""
+        raise api_error(403, {"code": 403, "reason": "Forbidden", "message": f"{verb} {resource.plural}{where}"})
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Json:
+        self._check("get", resource, namespace, name)
+        return await self._kube.get(resource, name, namespace)
+
+    async def list(self, resource: Resource, namespace: str | None = None, **selectors: str) -> ObjectList:
+        self._check("list", resource, namespace)
+        return await self._kube.list(resource, namespace, **selectors)
+
+    def watch(self, resource: Resource, namespace: str | None = None, **more: str) -> AsyncIterator[WatchEvent]:
+        self._check("watch", resource, namespace)
+        return self._kube.watch(resource, namespace, **more)
+
+    async def create(self, resource: Resource, obj: Json, namespace: str | None = None) -> Json:
+        self._check("create", resource, namespace)
+        return await self._kube.create(resource, obj, namespace)
+
+    async def update(self, resource: Resource, obj: Json, *, subresource: str | None = None) -> Json:
+        self._check("update", resource, obj["metadata"].get("namespace"), obj["metadata"]["name"], subresource or "")
+        return await self._kube.update(resource, obj, subresource=subresource)
+
+    async def patch(self, resource: Resource, name: str, patch: Any, namespace: str | None = None, **more: Any) -> Json:
+        self._check("patch", resource, namespace, name, more.get("subresource") or "")
+        return await self._kube.patch(resource, name, patch, namespace, **more)
+
+    async def delete(self, resource: Resource, name: str, namespace: str | None = None, **more: Any) -> None:
+        self._check("delete", resource, namespace, name)
+        await self._kube.delete(resource, name, namespace, **more)
+
+    async def evict(self, name: str, namespace: str, **more: Any) -> None:
+        self._check("create", POD, namespace, name, "eviction")
+        await self._kube.evict(name, namespace, **more)
+
+    async def bind(self, name: str, namespace: str, node: str) -> None:
+        self._check("create", POD, namespace, name, "binding")
+        await self._kube.bind(name, namespace, node)
+
+
+def writing() -> list[tuple[type[Fault], Variant]]:
+    """The first variant of each fault that needs anything of its own."""
+    found = []
+    for fault in FAULTS.values():
+        for variant in fault.variants:
+            if fault.model_validate({"after_s": 0, **variant.arguments}).needs(NS):
+                found.append((fault, variant))
+                break
+    return found
+
+
+def test_some_faults_write() -> None:
+    assert {fault.name for fault, _ in writing()} >= {"pod_loss", "node_deleted", "rolling_restart", "bad_image"}
+
+
+@pytest.mark.parametrize(("fault", "variant"), writing(), ids=lambda v: v.name)
+def test_with_exactly_its_permissions_it_is_seen_and_without_its_own_it_is_refused(
+    fault: type[Fault], variant: Variant
+) -> None:
+    workload = ROOT / "experiments" / "manifests" / "llm.yaml"
+    own = fault.model_validate({"after_s": 0, **variant.arguments}).needs(NS)
+    every = needs_of_a_run(RECORDED, NS)
+    with_all = rehearse(fault, variant, workload, as_user=lambda kube: AsUser(kube, (*every, *own)))
+    assert with_all.observed, with_all.said
+    assert "Forbidden" not in with_all.said
+    without = rehearse(fault, variant, workload, as_user=lambda kube: AsUser(kube, every))
+    assert not without.observed and "Forbidden" in without.said, without.said
+
+
+def test_roles_hold_what_is_needed_and_no_more() -> None:
+    needs = [
+        Need(POD, ("list", "get")), Need(POD, ("create",), "eviction", NS), Need(LEASE, ("get",), namespace=NS),
+        Need(DEPLOYMENT, ("patch",), namespace="other"), Need(NODE, ("get",), name="a"), Need(NODE, ("delete",)),
+    ]  # fmt: skip
+    objects = rbac_objects(needs, NS)
+    assert [(o["kind"], o["metadata"].get("namespace")) for o in objects] == [
+        ("ServiceAccount", NS), ("ClusterRole", None), ("ClusterRoleBinding", None), ("Role", NS), ("RoleBinding", NS),
+        ("Role", "other"), ("RoleBinding", "other"),
+    ]  # fmt: skip
+    cluster = objects[1]["rules"]
+    assert {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"], "resourceNames": ["a"]} in cluster
+    assert {"apiGroups": [""], "resources": ["nodes"], "verbs": ["delete"]} in cluster
+    assert {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]} in cluster
+    assert {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]} in objects[3]["rules"]
+    assert all(binding["subjects"][0]["namespace"] == NS for binding in objects if "subjects" in binding)
+    verbs = [verb for _, verb, _ in access_reviews(needs)]
+    assert len(verbs) == sum(len(need.verbs) for need in needs)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "experiments").glob("*.yaml")), ids=lambda p: p.stem)
+def test_every_experiment_has_its_roles(path: Path) -> None:
+    objects = list(yaml.safe_load_all(rbac_text(path)))
+    assert {o["kind"] for o in objects} >= {"ServiceAccount", "ClusterRole", "Role"}
+    assert not any("*" in rule["verbs"] for o in objects for rule in o.get("rules", ()))
