@@ -1,7 +1,8 @@
 """A long history for benchmarks of judging: the sample run, many times beside each other and one after the other.
 
-Each copy (a cell, in a round) has pods, nodes and owners with names and uids of its own, so that objects have the sizes
-and the order that a cluster gives them, and there are as many of them as a large cluster has.
+One workload of 120 to 210 replicas, with its autoscaler and its budget, over and over hit by the same fault: each copy
+(a cell, in a round) has pods, nodes and gangs with names and uids of its own, deleted when its round is over. So
+objects have the sizes and the order that a cluster gives them, and there are as many as a large cluster has.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from harness.history.tables import (
 SAMPLE = Path(__file__).resolve().parents[1] / "reports" / "sample"
 CELLS = 30
 """Copies beside each other: 30 times four to seven replicas, two gangs and up to five nodes."""
+_SHARED = ("Deployment", "HorizontalPodAutoscaler", "PodDisruptionBudget", "ReplicaSet")
 _AT = "\x00"
 """Stands in a template where a name or uid ends, and a copy's own suffix goes."""
 _ROUND_NS_MARGIN = 2_000_000_000
@@ -40,18 +42,24 @@ def write(folder: Path, requests: int, events: int) -> None:
     """A run's folder with ``spec/`` and ``history/``, of at least so many requests and watch events."""
     sample = History.load(SAMPLE)
     seen = [event for event in sample.objects if event.type is not ObjectEventType.GAP]
+    seen += [
+        replace(e, index=len(seen), t_ns=seen[-1].t_ns + 1, type=ObjectEventType.DELETED)
+        for e in {e.uid: e for e in seen if e.kind not in (*_SHARED, "Event")}.values()
+        if e.type is not ObjectEventType.DELETED
+    ]
     rounds = -(-events // (len(seen) * CELLS))
     span_ns = sample.run.load_end_ns - sample.run.load_start_ns + _ROUND_NS_MARGIN
     history = folder / "history"
     history.mkdir(parents=True)
     _copy_tree(SAMPLE / "spec", folder / "spec")
-    marked = _marker({e.uid for e in seen} | {e.name for e in seen if e.kind not in ("Event",)})
+    own = [e for e in seen if e.kind not in _SHARED]
+    marked = _marker({e.uid for e in own} | {e.name for e in own if e.kind != "Event"})
     copies = [(r, c) for r in range(rounds) for c in range(CELLS)]
 
-    lines = [
-        (e.t_ns, marked(json.dumps({"kind": e.kind, "type": e.type.value, "object": e.object}, separators=(",", ":"))))
-        for e in seen
-    ]
+    lines = []
+    for e in seen:
+        text = json.dumps({"kind": e.kind, "type": e.type.value, "object": e.object}, separators=(",", ":"))
+        lines.append((e.t_ns, e.kind in _SHARED, marked(text)))
     count = _write_objects(history / OBJECTS_FILE, lines, rounds, span_ns)
     planned = _write_requests(history, sample.requests, copies, span_ns, requests)
     _write_samples(history / SAMPLES_FILE, sample.samples, marked, rounds, span_ns)
@@ -72,14 +80,14 @@ def _suffix(round_: int, cell: int) -> str:
     return f"-{cell}x{round_}"
 
 
-def _write_objects(path: Path, lines: list[tuple[int, str]], rounds: int, span_ns: int) -> int:
+def _write_objects(path: Path, lines: list[tuple[int, bool, str]], rounds: int, span_ns: int) -> int:
     count = 0
     with path.open("wb") as file, zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(file) as frame:
         for r in range(rounds):
-            for t_ns, text in lines:
+            for t_ns, shared, text in lines:
                 head = f'{{"t_ns":{t_ns + r * span_ns},{text[1:]}\n'
-                for c in range(CELLS):
-                    frame.write(head.replace(_AT, _suffix(r, c)).encode())
+                for c in range(1 if shared else CELLS):
+                    frame.write(head.replace(_AT, "" if shared else _suffix(r, c)).encode())
                     count += 1
     return count
 

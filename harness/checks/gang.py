@@ -112,14 +112,16 @@ def gang(history: History, spec: GangSpec) -> Finding:
 
 def gangs_of(history: History) -> tuple[Gang, ...]:
     """Every native PodGroup with a gang policy, by first sight."""
-    pods = lives(history.objects, "Pod")
+    members_of: dict[tuple[str, str], list[Life]] = {}
+    for pod in lives(history.objects, "Pod"):
+        members_of.setdefault((pod.namespace, group_name(pod.last)), []).append(pod)
     last_ns = history.objects[-1].t_ns if history.objects else 0
     found: list[Gang] = []
     for group in lives(history.objects, "PodGroup"):
         policy = group.last.get("spec", {}).get("schedulingPolicy", {}).get("gang")
         if not policy:
             continue
-        members = tuple(p for p in pods if p.namespace == group.namespace and group_name(p.last) == group.name)
+        members = tuple(members_of.get((group.namespace, group.name), ()))
         over = group.when(going) or group.gone
         end_ns = over.t_ns - _TEARDOWN_NS if over else last_ns
         found.append(

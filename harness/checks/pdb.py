@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from harness.checks.departures import pods_scaled_away
@@ -119,13 +122,10 @@ def pdb(history: History, spec: PdbSpec) -> Finding:
 
 def disruptions(history: History, budget: Life) -> list[Disruption]:
     """Every pod under the budget that was asked to go or vanished, in order; scaled-away ones left out."""
-    pods = [
-        p
-        for p in lives(history.objects, "Pod")
-        if p.namespace == budget.namespace and covers(budget.last, labels_of(p.last))
-    ]
+    pods = covered(history, budget)
     nodes = {life.name: life for life in lives(history.objects, "Node")}
     scaled = pods_scaled_away(history)
+    healthy = HealthyCount(pods)
     found: list[Disruption] = []
     for pod in pods:
         event = pod.when(going) or pod.gone
@@ -136,7 +136,7 @@ def disruptions(history: History, budget: Life) -> list[Disruption]:
             continue
         before = _version_before(pod, event)
         status = (_budget_before(budget, event) or {}).get("status") or {}
-        healthy_after = sum(1 for p in pods if _healthy(_version_at(p, event)))
+        healthy_after = healthy.at(event.index)
         found.append(
             Disruption(
                 pod, event, how, voluntary, _healthy(before), healthy_after,
@@ -155,8 +155,35 @@ def _unseen(history: History, event: ObjectEvent, how: str) -> bool:
     return any((gap.since_ns or 0) <= event.t_ns <= gap.t_ns + _NEAR_NS for gap in blind)
 
 
-def covers(budget: Json, labels: dict[str, str]) -> bool:
-    return selector_of(budget.get("spec", {}).get("selector")).matches(labels)
+def covered(history: History, budget: Life) -> list[Life]:
+    """Pods under the budget, by first sight."""
+    selector = selector_of(budget.last.get("spec", {}).get("selector"))
+    pods = lives(history.objects, "Pod")
+    return [p for p in pods if p.namespace == budget.namespace and selector.matches(labels_of(p.last))]
+
+
+class HealthyCount:
+    """How many of some pods were healthy at each line of the recording. All pods come through one watch, so the order
+    of its lines is the order of what happened."""
+
+    def __init__(self, pods: Sequence[Life]) -> None:
+        changes: Counter[int] = Counter()
+        for pod in pods:
+            was = False
+            for event in pod.seen:
+                if pod.gone is not None and event.index >= pod.gone.index:
+                    break
+                now = _healthy(event.object)
+                changes[event.index] += now - was
+                was = now
+            if pod.gone is not None:
+                changes[pod.gone.index] -= was
+        self._indices = sorted(changes)
+        self._counts = list(accumulate(changes[index] for index in self._indices))
+
+    def at(self, index: int) -> int:
+        known = bisect_right(self._indices, index)
+        return self._counts[known - 1] if known else 0
 
 
 def _how(pod: Life, event: ObjectEvent, nodes: dict[str, Life], scaled: frozenset[str]) -> tuple[str, bool]:
@@ -191,13 +218,6 @@ def _version_before(pod: Life, event: ObjectEvent) -> Json | None:
     return next((e.object for e in reversed(pod.seen) if e.index < event.index), None)
 
 
-def _version_at(pod: Life, event: ObjectEvent) -> Json | None:
-    """All pods come through one watch, so the order of its lines is the order of what happened."""
-    if pod.gone is not None and pod.gone.index <= event.index:
-        return None
-    return next((e.object for e in reversed(pod.seen) if e.index <= event.index), None)
-
-
 def _budget_before(budget: Life, event: ObjectEvent) -> Json | None:
     """Budgets come through another watch than pods: the resourceVersion orders the two where it is a number."""
     at = _revision(event.object)
@@ -216,14 +236,13 @@ def _revision(obj: Json) -> int | None:
 
 def held_back(history: History, budget: Life) -> list[tuple[Life, int]]:
     """Pods that stayed on a node being drained while their budget allowed nothing, and for how long in all."""
-    nodes = {life.name: life for life in lives(history.objects, "Node")}
+    drains = {life.name: life.when(disrupted) for life in lives(history.objects, "Node")}
     last_ns = history.objects[-1].t_ns if history.objects else 0
     shut = _shut_spans(budget, last_ns)
     found: list[tuple[Life, int]] = []
-    for pod in lives(history.objects, "Pod"):
-        node = nodes.get(node_of(pod.last))
-        drained = node.when(disrupted) if node else None
-        if drained is None or pod.namespace != budget.namespace or not covers(budget.last, labels_of(pod.last)):
+    for pod in covered(history, budget) if shut else ():
+        drained = drains.get(node_of(pod.last))
+        if drained is None:
             continue
         left = leaving(pod)
         start, end = max(drained.t_ns, pod.born_ns), left.t_ns if left else last_ns

@@ -31,7 +31,7 @@ class ObjectsFile:
         latest: dict[str, Json] = {}
         for number, line in enumerate(self._lines()):
             try:
-                event = _object_event(number, _loads(line))
+                event = _object_event(number, loads(line))
             except (ValueError, KeyError, TypeError) as error:
                 self.cut = f"line {number + 1} cannot be read ({error!r})"
                 break
@@ -65,7 +65,8 @@ class ObjectsFile:
         self.cut = "the file is empty" if empty else "its end is missing, so the recorder was killed"
 
 
-def _loads(line: bytes) -> Any:
+def loads(line: bytes) -> Any:
+    """One JSON line; raises ``ValueError`` for what is none."""
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:

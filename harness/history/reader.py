@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from sys import intern
 from typing import Any, TypeVar
 
 import pandas as pd
 
 from harness.collector import collector_resting
 from harness.errors import BadInput, Where
-from harness.history.objects_file import ObjectsFile
+from harness.history.objects_file import ObjectsFile, loads
 from harness.history.recording import Recording
 from harness.history.requests import build_requests, empty_requests, read_records, typed_requests
 from harness.history.run_info import RunInfo
@@ -176,11 +176,12 @@ def _json_lines(path: Path, problems: list[_Problem]) -> Iterator[tuple[int, Any
     if not path.exists():
         problems.append(_Problem((path.name,), f"{path.name} is missing"))
         return
-    for number, line in enumerate(path.read_bytes().splitlines()):
-        try:
-            yield number, json.loads(line)
-        except ValueError:
-            problems.append(_Problem((path.name,), f"{path.name}: line {number + 1} is cut or damaged"))
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines):
+            try:
+                yield number, loads(line)
+            except ValueError:
+                problems.append(_Problem((path.name,), f"{path.name}: line {number + 1} is cut or damaged"))
 
 
 def _read_lines(path: Path, parse: Callable[[int, dict[str, Any]], T], problems: list[_Problem]) -> tuple[T, ...]:
@@ -204,11 +205,18 @@ def _read_ledger(path: Path, problems: list[_Problem]) -> tuple[LedgerEntry, ...
             pod, request = str(raw["pod"]), str(raw["id"]).partition("-")[2]
             if raw["e"] == "open":
                 latest[pod, request] = index
-                opened[index] = LedgerEntry(index, pod, request, int(raw["prompt_tokens"]))
-            elif (began := latest.get((pod, request))) is not None:
-                tokens, events = int(raw["sent_tokens"]), int(raw["sent_events"])
-                opened[began] = replace(
-                    opened[began], closed=True, sent_tokens=tokens, sent_events=events, finish=raw["finish"]
+                opened[index] = LedgerEntry(index, intern(pod), request, int(raw["prompt_tokens"]))
+            elif (began := latest.pop((pod, request), None)) is not None:
+                entry, (tokens, events) = opened[began], (int(raw["sent_tokens"]), int(raw["sent_events"]))
+                opened[began] = LedgerEntry(
+                    began,
+                    entry.pod,
+                    request,
+                    entry.prompt_tokens,
+                    True,
+                    tokens,
+                    events,
+                    intern(raw["finish"] or "") or None,
                 )
         except (KeyError, ValueError, TypeError) as error:
             problems.append(_Problem((path.name,), f"{path.name}: line {index + 1}: {error!r}"))
