@@ -18,6 +18,7 @@ from fakes.controllers.karpenter.view import View
 from fakes.controllers.objects import (
     condition_of,
     condition_status,
+    generation_of,
     is_terminal,
     is_terminating,
     merged,
@@ -52,6 +53,8 @@ class ClaimMarks:
             self._work.queue.add(name_of(claim))
 
     def _pool_changed(self, type: EventType, pool: Json, old: Json | None) -> None:
+        if old is not None and type is EventType.MODIFIED and generation_of(pool) == generation_of(old):
+            return  # only its status
         for claim in self._view.claims.objects.values():
             if api.pool_of(claim) == name_of(pool):
                 self._work.queue.add(name_of(claim))

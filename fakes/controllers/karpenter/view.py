@@ -12,7 +12,7 @@ from fakes.controllers.karpenter import api
 from fakes.controllers.karpenter.nodepools import UNLIMITED, Rules, rules
 from fakes.controllers.karpenter.plan import Plan, Template, make_plan
 from fakes.controllers.karpenter.state import bound_members, leaving_nodes, pods_needing_room, rooms
-from fakes.controllers.objects import is_terminating, name_of, namespace_of, node_of
+from fakes.controllers.objects import generation_of, is_terminating, name_of, namespace_of, node_of, uid_of
 from fakes.controllers.resources import amounts
 from fakes.nodes.labels import NODEPOOL
 from fakes.timing import Timing
@@ -42,7 +42,7 @@ class View:
         self.marked: set[str] = set()
         self._timing = timing
         self._nominated_until_s: dict[str, float] = {}
-        self._rules: dict[str, tuple[str, Rules]] = {}
+        self._rules: dict[str, tuple[tuple[str, int], Rules]] = {}
 
     @property
     def informers(self) -> tuple[Informer, ...]:
@@ -53,7 +53,7 @@ class View:
         found = self.pools.objects.get(("", pool))
         if found is None or is_terminating(found):
             return None
-        version = found["metadata"]["resourceVersion"]
+        version = (uid_of(found), generation_of(found))
         if pool not in self._rules or self._rules[pool][0] != version:
             self._rules[pool] = (version, rules(found))
         return self._rules[pool][1]
