@@ -82,7 +82,9 @@ class World:
             DeploymentController(manager("deployment"), wall, rng("deployment"), timing).run(),
             ReplicaSetController(manager("replicaset"), wall, rng("replicaset"), timing, bugs).run(),
             *([SecondWriter(kube("gitops"), timing).run()] if PlantedBug.SECOND_WRITER_OF_REPLICAS in bugs else []),
-            HpaController(manager("hpa"), wall, timing, self.metrics, bugs, (self.metrics,)).run(),
+            HpaController(
+                manager("hpa"), wall, timing, self.metrics, bugs, (self.metrics, self.external_metrics)
+            ).run(),
             EndpointSliceController(manager("endpointslice"), wall, timing, bugs).run(),
             DisruptionController(manager("disruption"), wall, bugs).run(),
             NodeLifecycleController(manager("node-lifecycle"), wall, timing).run(),
