@@ -57,20 +57,23 @@ class Shelf:
             self.put(each)
 
     def put(self, made: Json) -> None:
+        """Of a slice that is there already only the endpoints that are other objects than before are looked at."""
         name = name_of(made)
-        if name in self.slices:
-            self._unplace(name)
+        old = (self.slices.get(name) or {}).get("endpoints") or ()
+        new = made.get("endpoints") or ()
+        known, present = {id(entry) for entry in old}, {id(entry) for entry in new}
+        self._unplace(name, (entry for entry in old if id(entry) not in present))
         self.slices[name] = made
-        for entry in made.get("endpoints") or ():
-            self._where[pod_of(entry)] = name
+        for entry in new:
+            if id(entry) not in known:
+                self._where[pod_of(entry)] = name
 
     def drop(self, name: str) -> None:
         if name in self.slices:
-            self._unplace(name)
-            del self.slices[name]
+            self._unplace(name, self.slices.pop(name).get("endpoints") or ())
 
-    def _unplace(self, name: str) -> None:
-        for entry in self.slices[name].get("endpoints") or ():
+    def _unplace(self, name: str, endpoints: Iterable[Json]) -> None:
+        for entry in endpoints:
             if self._where.get(pod_of(entry)) == name:
                 del self._where[pod_of(entry)]
 

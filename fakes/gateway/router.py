@@ -31,8 +31,8 @@ class Router:
     rng: Random
     keep_terminating: bool = False
     backends: dict[str, Backend] = field(default_factory=dict)
-    _slices: dict[str, dict[str, Json]] = field(default_factory=dict)
-    """The endpoints of each slice, by pod."""
+    _slices: dict[str, dict[int, Json]] = field(default_factory=dict)
+    """The endpoints of each slice, by identity: those that come again as the same objects have not changed."""
     _endpoints: dict[str, dict[str, Json]] = field(default_factory=dict)
     """The endpoints of each pod, by slice; while one moves there may be two."""
     _uses: int = 0
@@ -40,18 +40,17 @@ class Router:
     def slice_changed(self, name: str, endpoints: Iterable[Json], pod: Callable[[str], Json | None]) -> bool:
         """``pod`` finds a pod of the service's namespace by its name; a slice that is gone has no endpoints. True when
         a replica lost its address."""
-        before = self._slices.pop(name, {})
-        now = {p: e for e in endpoints if (p := str((e.get("targetRef") or {}).get("name") or ""))}
+        before, now = self._slices.pop(name, {}), {id(e): e for e in endpoints}
         if now:
             self._slices[name] = now
         lost = False
-        for each in {**before, **now}:
-            if before.get(each) == now.get(each):
-                continue
+        left = {_pod_of(e): None for key, e in before.items() if key not in now}
+        come = {_pod_of(e): e for key, e in now.items() if key not in before}
+        for each in {**left, **come}:
             places = self._endpoints.setdefault(each, {})
             places.pop(name, None)
-            if each in now:
-                places[name] = now[each]
+            if each in come:
+                places[name] = come[each]
             elif not places:
                 del self._endpoints[each]
             lost |= self.pod_changed(each, pod(each))
@@ -89,3 +88,7 @@ class Router:
         self._uses += 1
         chosen.last_used = self._uses
         return chosen
+
+
+def _pod_of(endpoint: Json) -> str:
+    return str((endpoint.get("targetRef") or {}).get("name") or "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from fakes.kube.names import label_key_problems, label_value_problems
 from fakes.kube.status import Cause, bad_value, duplicate, forbidden_field, required, too_long, unsupported
@@ -181,17 +182,22 @@ def endpoint_slice(obj: Json) -> Iterator[Cause]:
 
 
 def _address(text: str, path: str) -> Iterator[Cause]:
+    for trouble in _address_troubles(text):
+        yield bad_value(path, text, trouble)
+
+
+@lru_cache(maxsize=65536)  # a slice is checked whole whenever one of its hundred endpoints changes
+def _address_troubles(text: str) -> tuple[str, ...]:
     try:
         found = ipaddress.ip_address(text)
     except ValueError:
-        yield bad_value(path, text, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
-        return
-    if found.is_unspecified:
-        yield bad_value(path, text, f"may not be unspecified ({text})")
-    if found.is_loopback:
-        yield bad_value(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
-    if found.is_link_local:
-        yield bad_value(path, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+        return ("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",)
+    troubles = (
+        (found.is_unspecified, f"may not be unspecified ({text})"),
+        (found.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+        (found.is_link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
+    )
+    return tuple(said for is_so, said in troubles if is_so)
 
 
 def slice_change(new: Json, old: Json) -> Iterator[Cause]:
