@@ -22,11 +22,11 @@ class WallClock:
 
     def stamp_micro(self) -> str:
         """metav1.MicroTime, as leases and events.k8s.io use."""
-        return self.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return self.now().isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def stamp(t: datetime) -> str:
-    return t.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return t.isoformat()[:19] + "Z"
 
 
 def parse_stamp(text: str) -> datetime:
