@@ -3,8 +3,8 @@
 ``python benchmarks/big_world.py [--nodes 1000] [--pods 10000] [--deployments 10] [--limit-s 600]``
 
 Brings up Deployments of plain pods, each with a Service and a disruption budget, with all controllers, kubelets, leases
-and scrapes at their real periods. It runs in virtual time, so that the pods' modelled start (pull, create) is not waited
-for and what is left is the CPU that the work takes. How fast the machine is at the moment is printed beside it.
+and scrapes at their real periods. It runs in virtual time, so that the modelled start of a pod (pull, create) is not
+waited for and what is left is the CPU that the work takes. How fast the machine is at the moment is printed beside it.
 """
 
 from __future__ import annotations

@@ -68,4 +68,9 @@ def joined(kind: Kind, found: Sequence[Stored], meta: Json) -> bytes:
         items = [dump({k: v for k, v in outward(s.object).items() if k not in ("kind", "apiVersion")}) for s in found]
     else:
         items = [s.item() for s in found]
-    return dump(head)[:-1] + b',"items":[' + b",".join(items) + b"]}"
+    opening = dump(head)[:-1] + b',"items":['
+    if not items:
+        return opening + b"]}"
+    items[0] = opening + items[0]
+    items[-1] += b"]}"
+    return b",".join(items)  # large as it is, it is put together once

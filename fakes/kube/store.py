@@ -35,18 +35,26 @@ class Stored:
 
     object: Json
     version: int
-    _bytes: bytes | None = None
+    _item: bytes | None = None
 
     def data(self) -> bytes:
-        if self._bytes is None:
-            self._bytes = dump(self.object)
-        return self._bytes
+        item, head = self.item(), _head(self.object)
+        return item if item.startswith(head) else head + item[1:]
 
     def item(self) -> bytes:
         """The same within a list, which says the kind for all: what begins every object is left out."""
-        head = f'{{"kind":"{self.object["kind"]}","apiVersion":"{self.object["apiVersion"]}",'
-        data = self.data()
-        return b"{" + data[len(head) :] if data.startswith(head.encode()) else data
+        if self._item is None:
+            whole, head = dump(self.object), _head(self.object)
+            self._item = b"{" + whole[len(head) :] if whole.startswith(head) else whole
+        return self._item
+
+    def tampered(self) -> bool:
+        """Whether somebody changed the object in place since its bytes were made."""
+        return self._item is not None and self._item != Stored(self.object, self.version).item()
+
+
+def _head(obj: Json) -> bytes:
+    return f'{{"kind":"{obj["kind"]}","apiVersion":"{obj["apiVersion"]}",'.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +141,16 @@ class Watch:
         """Until the resource has changed, for at most ``limit_s``. Raises ``WatchClosed`` after ``close``."""
         if self._closed:
             raise WatchClosed("the server ended the watch")
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
         self._shelf.waiters[waiter] = None
+        limit = loop.call_later(limit_s, _let_go, waiter) if limit_s is not None else None
         try:
-            if limit_s is None:
-                await waiter
-            else:
-                await asyncio.wait([waiter], timeout=limit_s)
+            await waiter
         finally:
             self._shelf.waiters.pop(waiter, None)
-            waiter.cancel()
+            if limit is not None:
+                limit.cancel()
         if self._closed:
             raise WatchClosed("the server ended the watch")
 
@@ -181,6 +189,11 @@ class Watch:
         last = clone(change.before.object)
         last["metadata"]["resourceVersion"] = str(change.version)
         return EventType.DELETED, Stored(last, change.version)
+
+
+def _let_go(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 class Store:
@@ -256,7 +269,7 @@ class Store:
             f"{key[1]} {'/'.join(name)}"
             for key, shelf in self._shelves.items()
             for name, stored in shelf.objects.items()
-            if stored._bytes is not None and stored._bytes != dump(stored.object)
+            if stored.tampered()
         ]
 
     def _stamped(self, obj: Json) -> Stored:
