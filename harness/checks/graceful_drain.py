@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from harness.checks.causes import Cause, causes_of
 from harness.checks.departures import PodFate, pod_fates
 from harness.checks.endings import set_aside
+from harness.checks.hurried import hurried_pods, hurried_rows, hurried_sentence, hurried_story
 from harness.checks.rows import Request, rows_of
 from harness.checks.stories import drain_story
 from harness.checks.units import clock_s, count, listed
@@ -45,6 +46,8 @@ class _Streams:
 def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
     """A cut stream is its own proof, whatever cut it and whatever the recorder missed; planned hang-ups stand apart.
 
+    A pod whose containers exit before its preStop hook was over breaks the promise too, whatever became of its streams.
+
     Where a fault was injected, it must itself have put streams at risk: pods that the autoscaler takes away later, as
     it does in any run, exercise nothing then.
 
@@ -61,8 +64,11 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
     unrecorded = [row for row, _ in streams.lost if row.end_ns is None]
     proof = [row for row, cause in streams.lost if cause.explained or not (ended_early or row.end_ns is None)]
     lost_sentence = _lost_sentence(streams, spec, len(at_risk))
-    if len(proof) > spec.streams_lost_max:
-        status, sentence = Status.FAIL, lost_sentence
+    hurried = hurried_pods(fates.values(), history.run.time_scale)
+    lost = len(proof) > spec.streams_lost_max
+    if lost or hurried:
+        parts = [lost_sentence] if lost else []
+        status, sentence = Status.FAIL, "; ".join([*parts, *([hurried_sentence(hurried)] if hurried else [])])
     elif len(streams.lost) > spec.streams_lost_max:
         status = Status.UNKNOWN
         why = f"the run ended early ({history.run.ended}), which may have cut them"
@@ -87,12 +93,14 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
         "routed_to_terminating": len(streams.routed),
         "refused_without_pod": len(streams.refused),
         "set_aside_at_run_end": streams.aside,
+        "pre_stop_cut_short": len(hurried),
         "pods_left": sum(1 for fate in fates.values() if fate.moments()),
     }
-    failed = status is Status.FAIL
-    story = drain_story(history, spec.streams_lost_max, streams.lost, fates) if failed else ""
-    evidence = _evidence(streams)
-    return Finding("graceful_drain", Role.CHECK, status, sentence, len(at_risk), numbers, evidence, story=story)
+    story = drain_story(history, spec.streams_lost_max, streams.lost, fates) if lost else ""
+    story = hurried_story(history, hurried) if hurried and not lost else story
+    evidence = (*_evidence(streams), *hurried_rows(hurried))
+    exercised = len(at_risk) + len(hurried)
+    return Finding("graceful_drain", Role.CHECK, status, sentence, exercised, numbers, evidence, story=story)
 
 
 def _streams(history: History, fates: dict[str, PodFate]) -> _Streams:

@@ -80,6 +80,7 @@ ROWS: tuple[Row, ...] = (
         "the gateway sends new work to pods that are going",
         "graceful_drain",
         "sent to a pod that was already going",
+        "its endpoint had been closed",
         real=True,
     ),
     _planted(
