@@ -19,6 +19,7 @@ from harness.history.lives import (
     terminal,
     workload_pods,
 )
+from harness.history.recording import once
 from harness.history.scaleup import replica_steps
 from harness.history.tables import FaultStage, ObjectEvent
 
@@ -146,6 +147,7 @@ def _open_endpoints(made: Json) -> Iterator[str]:
             yield str((endpoint.get("targetRef") or {}).get("name") or "")
 
 
+@once
 def pods_scaled_away(history: History) -> frozenset[str]:
     """Uids of pods that a controller took because fewer are wanted, so that no disruption did.
 
