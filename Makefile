@@ -51,6 +51,9 @@ repeat: $(READY)  ## every shipped experiment over ten seeds (about an hour)
 verdict-matrix: $(READY)  ## every planted bug and the healthy world over many seeds, in virtual time
 	@$(BIN)/python tests/matrix/verdict_matrix.py --write
 
+gate: $(READY)  ## the headline experiments for real, each to its declared verdict (up to twenty minutes)
+	@$(BIN)/python tests/whole_runs/gate.py
+
 fault-matrix: $(READY)  ## every variant of every fault in virtual time, into docs/faults.md (some minutes)
 	@$(BIN)/python docs/fault_matrix.py && $(BIN)/python docs/generate.py
 
