@@ -137,6 +137,6 @@ SCENARIOS = (
         scaled_meanwhile,
         looks=(DEPLOYMENT, REPLICA_SET, EVENT),
     ),
-    Scenario("scale", "scaled up, down and to zero", up_and_down, looks=LOOKS),
+    Scenario("scale", "scaled up, down and to zero", up_and_down, looks=LOOKS, settle_s=0.5),
     Scenario("min-ready-seconds", "a new pod counts as available only after minReadySeconds", min_ready, looks=LOOKS),
 )
