@@ -74,7 +74,7 @@ async def test_under_disk_pressure_no_pod_is_admitted() -> None:
         container = {"name": "c", "image": "busybox:1", "resources": request}
         spec = {"nodeName": "spot-1", "containers": [container]}
         await bench.kube.create(POD, {"metadata": {"name": "burst", "namespace": "default"}, "spec": spec})
-        await bench.until(lambda: bench.phase("burst") == "Failed", within_s=2)
+        await bench.until(lambda: bench.phase("burst") == "Failed", within_s=5)
         assert (await bench.pod("burst"))["status"]["message"] == (
             "Pod was rejected: The node had condition: [DiskPressure]. "
         )
