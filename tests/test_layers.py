@@ -112,3 +112,13 @@ def test_the_world_takes_its_time_from_the_loop_and_its_chance_from_a_seed() -> 
         or (under(name, "random") and name not in ("random", "random.Random"))
     }
     assert bad == set()
+
+
+def test_helper_modules_of_tests_have_names_of_their_own() -> None:
+    """The folders of tests are no packages: all their helper modules share one namespace, and the first of a name wins."""
+    tests = ROOT / "tests"
+    folders = {path.parent for path in tests.rglob("test_*.py")} | {tests / "histories"}
+    found: dict[str, list[Path]] = {}
+    for path in sorted(path for folder in folders for path in folder.glob("*.py") if path.stem != "conftest"):
+        found.setdefault(path.stem, []).append(path)
+    assert not {name: paths for name, paths in found.items() if len(paths) > 1}

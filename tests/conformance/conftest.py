@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from case import Case
-from cases import areas
 from compare import Outcome, compare
 from real import real_server
+from wire_cases import areas
 
 from harness.errors import TargetError
 from harness.stack.catalogue import CONTROL_PLANE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from case import Case, Explained, case, get
-from cases import areas
 from compare import Outcome, judge
+from wire_cases import areas
 
 
 @pytest.mark.parametrize("area", sorted(areas()))

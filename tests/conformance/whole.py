@@ -11,9 +11,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cases import areas
 from compare import Outcome, compare
 from real import real_server
+from wire_cases import areas
 
 from harness.errors import TargetError
 from harness.stack.catalogue import CONTROL_PLANE

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from bodies import CONFIG_MAPS, CONTAINER, DEPLOYMENTS, LABELS, NODES, PODS, SELECTOR, SERVICES, Json, config_map, pod
 from case import MERGE, STRATEGIC, Case, Explained, apply, case, delete, get, patch, post, put, setup, taken_for_ours
+from wire_bodies import (
+    CONFIG_MAPS,
+    CONTAINER,
+    DEPLOYMENTS,
+    LABELS,
+    NODES,
+    PODS,
+    SELECTOR,
+    SERVICES,
+    Json,
+    config_map,
+    pod,
+)
 
 A = f"{CONFIG_MAPS}/a"
 D = f"{DEPLOYMENTS}/a"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bodies import KINDS, name_of
 from case import TABLE, Case, Explained, case, delete, get, post, setup
+from wire_bodies import KINDS, name_of
 
 
 def created() -> list[Case]:

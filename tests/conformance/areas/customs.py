@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from bodies import CRDS, Json
 from case import (
     JSON_PATCH,
     MERGE,
@@ -25,6 +24,7 @@ from case import (
     put,
     setup,
 )
+from wire_bodies import CRDS, Json
 
 GROUP = "{ns}.example.com"
 THINGS = "/apis/{ns}.example.com/v1/namespaces/{ns}/things"

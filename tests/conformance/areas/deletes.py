@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bodies import (
+from case import MERGE, Case, case, delete, get, patch, post, put, setup
+from wire_bodies import (
     ACCOUNTS,
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -17,7 +18,6 @@ from bodies import (
     pod,
     service,
 )
-from case import MERGE, Case, case, delete, get, patch, post, put, setup
 
 A = f"{CONFIG_MAPS}/a"
 P = f"{PODS}/a"

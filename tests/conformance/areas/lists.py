@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bodies import CONFIG_MAPS, DEPLOYMENTS, EVENTS, KINDS, PODS, SECRETS, config_map, pod
 from case import TABLE, Case, Step, case, delete, get, setup
+from wire_bodies import CONFIG_MAPS, DEPLOYMENTS, EVENTS, KINDS, PODS, SECRETS, config_map, pod
 
 OWN = "metadata.name!=kube-root-ca.crt"
 LIST = f"{CONFIG_MAPS}?fieldSelector={OWN}"

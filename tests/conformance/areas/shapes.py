@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bodies import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, PODS, Json, config_map, deployment, pod
 from case import STRATEGIC, Call, Case, Explained, case, get, patch, post, put, setup
+from wire_bodies import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, PODS, Json, config_map, deployment, pod
 
 A, D = f"{CONFIG_MAPS}/a", f"{DEPLOYMENTS}/a"
 MADE = setup("POST", CONFIG_MAPS, config_map())

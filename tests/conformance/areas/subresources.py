@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bodies import (
+from case import JSON_PATCH, MERGE, STRATEGIC, Case, Explained, Step, case, get, patch, post, put, setup, taken_for_ours
+from wire_bodies import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     HPAS,
@@ -21,7 +22,6 @@ from bodies import (
     pdb,
     pod,
 )  # fmt: skip
-from case import JSON_PATCH, MERGE, STRATEGIC, Case, Explained, Step, case, get, patch, post, put, setup, taken_for_ours
 
 D, P, B = f"{DEPLOYMENTS}/a", f"{PODS}/a", f"{PDBS}/a"
 DEPLOYED = setup("POST", DEPLOYMENTS, deployment(), save="a")

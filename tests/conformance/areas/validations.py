@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bodies import (
+from case import Case, Explained, case, get, patch, post, put, setup
+from wire_bodies import (
     ACCOUNTS,
     CONFIG_MAPS,
     CONTAINER,
@@ -36,7 +37,6 @@ from bodies import (
     pod_group,
     service,
 )  # fmt: skip
-from case import Case, Explained, case, get, patch, post, put, setup
 
 
 def refused(kind: str, path: str, what: str, body: Json, explained: tuple[Explained, ...] = ()) -> Case:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bodies import CONFIG_MAPS, DEPLOYMENTS, PODS, config_map, deployment, pod
 from case import JSON_PATCH, MERGE, TABLE, Case, Events, Explained, Watch, case, delete, get, patch, post, put, setup
+from wire_bodies import CONFIG_MAPS, DEPLOYMENTS, PODS, config_map, deployment, pod
 
 OWN = "fieldSelector=metadata.name!=kube-root-ca.crt"
 WATCH = f"{CONFIG_MAPS}?watch=true&{OWN}"

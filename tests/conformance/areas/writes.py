@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bodies import (
+from case import JSON_PATCH, MERGE, STRATEGIC, Case, Explained, case, get, patch, post, put, setup, taken_for_ours
+from wire_bodies import (
     CONFIG_MAPS,
     CONTAINER,
     DEPLOYMENTS,
@@ -23,7 +24,6 @@ from bodies import (
     pod,
     service,
 )
-from case import JSON_PATCH, MERGE, STRATEGIC, Case, Explained, case, get, patch, post, put, setup, taken_for_ours
 
 A = f"{CONFIG_MAPS}/a"
 MADE = setup("POST", CONFIG_MAPS, config_map(), save="a")
