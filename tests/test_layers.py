@@ -115,7 +115,7 @@ def test_the_world_takes_its_time_from_the_loop_and_its_chance_from_a_seed() -> 
 
 
 def test_helper_modules_of_tests_have_names_of_their_own() -> None:
-    """The folders of tests are no packages: all their helper modules share one namespace, and the first of a name wins."""
+    """Folders of tests are no packages: their helper modules share one namespace, and the first of a name wins."""
     tests = ROOT / "tests"
     folders = {path.parent for path in tests.rglob("test_*.py")} | {tests / "histories"}
     found: dict[str, list[Path]] = {}
