@@ -89,9 +89,17 @@ def _share(obj: Json, before: Json) -> None:
     """Replaces what is equal in both by the one that is there already."""
     for key, value in obj.items():
         known = before.get(key)
-        if known is None:
-            continue
-        if known == value and type(known) is type(value):
-            obj[key] = known
-        elif type(value) is dict and type(known) is dict:
-            _share(value, known)
+        if known is not None:
+            obj[key] = _shared(value, known)
+
+
+def _shared(value: Any, known: Any) -> Any:
+    if type(value) is not type(known):
+        return value  # 1 and true are equal
+    if value == known:
+        return known
+    if type(value) is dict:
+        _share(value, known)
+    elif type(value) is list:
+        value[: len(known)] = map(_shared, value, known)
+    return value
