@@ -1,0 +1,53 @@
+"""Changes are undone by their kind: knobs, and fields that nobody else has written since."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from faults_ground import add_namespace, make_ground, make_kube
+
+from fakes.kube.local import LocalKube
+from harness.faults.undo import ObjectRef, ResetKnob, RestoreFields, undo_from_json, undo_to_json
+from harness.faults.undoing import by_hand, undo_change
+from harness.kube.port import CONFIG_MAP
+
+REF = ObjectRef("v1", "ConfigMap", "a", "inference")
+UNDO = RestoreFields(REF, {"data": {"x": "ours", "new": "ours"}}, {"data": {"x": "before", "new": None}})
+
+
+@pytest.fixture
+async def kube() -> LocalKube:
+    kube = make_kube()
+    await add_namespace(kube, "inference")
+    meta = {"name": "a", "namespace": "inference"}
+    data = {"x": "ours", "new": "ours", "theirs": "1"}
+    await kube.create(CONFIG_MAP, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data})
+    return kube
+
+
+async def test_fields_get_their_earlier_values_back_as_often_as_asked(kube: LocalKube, tmp_path: Path) -> None:
+    async with make_ground(tmp_path, kube) as ground:
+        for _ in range(2):
+            await undo_change(ground, UNDO)
+    assert (await kube.get(CONFIG_MAP, "a", "inference"))["data"] == {"x": "before", "theirs": "1"}
+
+
+async def test_a_field_that_somebody_else_has_written_is_left_alone_and_named(kube: LocalKube, tmp_path: Path) -> None:
+    await kube.patch(CONFIG_MAP, "a", {"data": {"x": "theirs"}}, "inference")
+    async with make_ground(tmp_path, kube) as ground:
+        said = await undo_change(ground, UNDO)
+    assert "left alone, for others wrote them since: data.x" in said
+    assert (await kube.get(CONFIG_MAP, "a", "inference"))["data"] == {"x": "theirs", "theirs": "1"}
+
+
+async def test_what_is_gone_needs_no_undo(kube: LocalKube, tmp_path: Path) -> None:
+    await kube.delete(CONFIG_MAP, "a", "inference")
+    async with make_ground(tmp_path, kube) as ground:
+        assert "is not there any more" in await undo_change(ground, UNDO)
+
+
+@pytest.mark.parametrize("undo", [UNDO, ResetKnob("cloud.stock", "spot", 3), ResetKnob("net.link", "pods")])
+def test_undos_survive_the_journal_and_can_be_done_by_hand(undo: RestoreFields | ResetKnob) -> None:
+    assert undo_from_json(undo_to_json(undo)) == undo
+    assert ("kubectl patch" if isinstance(undo, RestoreFields) else "curl -X PUT") in by_hand(undo)
