@@ -10,15 +10,18 @@ from aiohttp import web
 from fakes.kube.codec import dump
 from fakes.kube.kinds import Kind
 from fakes.kube.negotiation import Form, form_of
+from fakes.kube.pieces import Pieces
 from fakes.kube.store import Stored
 from fakes.kube.tables import table
 from harness.kube.port import Json
 
+LONG_LIST = 100
+"""Objects; a list of fewer is sent in one."""
 _HEADERS = {"Cache-Control": "no-cache, private"}
 
 
-def answer(body: bytes | Json, status: int = 200, warnings: Sequence[str] = ()) -> web.Response:
-    data = body if isinstance(body, bytes) else dump(body)
+def answer(body: bytes | Pieces | Json, status: int = 200, warnings: Sequence[str] = ()) -> web.Response:
+    data = dump(body) if isinstance(body, dict) else body
     found = web.Response(body=data, status=status, content_type="application/json", headers=_HEADERS)
     for text in warnings:
         escaped = text.replace("\\", "\\\\").replace('"', '\\"')
@@ -55,7 +58,7 @@ def partial_list(kind: Kind, found: Sequence[Stored], meta: Json) -> Json:
     return {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta, "items": items}
 
 
-def joined(kind: Kind, found: Sequence[Stored], meta: Json) -> bytes:
+def joined(kind: Kind, found: Sequence[Stored], meta: Json) -> bytes | Pieces:
     """The list from the bytes that its objects have already; nothing is serialised twice.
 
     Items of builtin kinds do not repeat kind and apiVersion, those of custom ones do.
@@ -68,9 +71,8 @@ def joined(kind: Kind, found: Sequence[Stored], meta: Json) -> bytes:
         items = [dump({k: v for k, v in outward(s.object).items() if k not in ("kind", "apiVersion")}) for s in found]
     else:
         items = [s.item() for s in found]
-    opening = dump(head)[:-1] + b',"items":['
-    if not items:
-        return opening + b"]}"
-    items[0] = opening + items[0]
-    items[-1] += b"]}"
-    return b",".join(items)  # large as it is, it is put together once
+    parts = [dump(head)[:-1] + b',"items":[']
+    for item in items:
+        parts += (item, b",")
+    parts[-1] = b"]}" if items else parts[-1] + b"]}"
+    return b"".join(parts) if len(items) < LONG_LIST else Pieces(parts)
