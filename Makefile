@@ -7,7 +7,7 @@ READY  := $(VENV)/.installed
 UV_VERSION := 0.13.9
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo controlplane test test-controlplane behaviour repeat verdict-matrix fault-matrix gate check format lock clean
+.PHONY: help setup demo controlplane test test-controlplane behaviour repeat bench verdict-matrix fault-matrix gate check format lock clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -56,6 +56,12 @@ gate: $(READY)  ## the headline experiments for real, each to its declared verdi
 
 fault-matrix: $(READY)  ## every variant of every fault in virtual time, into docs/faults.md (some minutes)
 	@$(BIN)/python docs/fault_matrix.py && $(BIN)/python docs/generate.py
+
+bench: $(READY)  ## what the speed of everything is here, in CPU seconds (some ten minutes)
+	@$(BIN)/python benchmarks/virtual_world.py
+	@$(BIN)/python benchmarks/same_bytes.py | tail -1
+	@$(BIN)/python benchmarks/big_world.py
+	@$(BIN)/python benchmarks/api.py
 
 check: $(READY)  ## typing and lint
 	@$(BIN)/ruff check .
