@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from harness.checks.budgets import misfit_rows, misfit_sentence, misfit_story, misfits
 from harness.checks.departures import pods_scaled_away
 from harness.checks.stories import pdb_story
 from harness.checks.units import NS_PER_MS, both, count, listed, scenario_s
@@ -65,6 +66,9 @@ class Disruption:
 def pdb(history: History, spec: PdbSpec) -> Finding:
     """Healthy pods are counted from the pods themselves; the wanted number is what the budget's status said last.
 
+    A budget that a drain met and that cannot keep its promise as it is written fails too: one that allows nothing even
+    with all pods healthy, one that selects nothing while the workload is drained, two that share a pod.
+
     UNKNOWN without a budget, without a voluntary disruption of a pod under one, when a budget had no status yet, and
     when the recorder was blind for pods or budgets (or, when a pod was deleted plainly, for sizes), unless an overdraft
     was seen outside of that time. Pods that a controller scales away are under no budget; losses with a node are told
@@ -95,8 +99,12 @@ def pdb(history: History, spec: PdbSpec) -> Finding:
         "refused_in_events": len(refusals),
     }
     refused = _held_text(history, held, longest)
-    if bad:
-        status, sentence = Status.FAIL, _bad_sentence(bad, len(voluntary)) + refused
+    blinded = any(gap.kind in _BLINDING for gap in history.gaps)
+    misfit = [] if blinded else misfits(history, [pod for pod, _ in held], covered)
+    if bad or misfit:
+        parts = [_bad_sentence(bad, len(voluntary))] if bad else []
+        parts += [misfit_sentence(misfit)] if misfit else []
+        status, sentence = Status.FAIL, "; ".join(parts) + refused
     elif not budgets:
         status, sentence = Status.UNKNOWN, "there is no disruption budget, so none was put to the test"
     elif not voluntary:
@@ -112,12 +120,13 @@ def pdb(history: History, spec: PdbSpec) -> Finding:
         status, sentence = Status.PASS, _good_sentence(voluntary) + refused
     rows = (
         *(_row(b, d) for b, d in bad),
+        *misfit_rows(misfit),
         *(_row(b, d) for b, d in found if not d.overdraws),
         *_held_rows(history, held),
         *refusals,
     )
-    story = pdb_story(history, bad) if status is Status.FAIL else ""
-    return Finding("pdb", Role.CHECK, status, sentence, len(voluntary), numbers, rows, story=story)
+    story = pdb_story(history, bad) if bad else misfit_story(history, misfit) if misfit else ""
+    return Finding("pdb", Role.CHECK, status, sentence, len(voluntary) + len(misfit), numbers, rows, story=story)
 
 
 def disruptions(history: History, budget: Life) -> list[Disruption]:

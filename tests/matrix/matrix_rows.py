@@ -229,6 +229,9 @@ ROWS: tuple[Row, ...] = (
     _file("drain-ignores-pdb", "the same, as a file of its own", "pdb", "deleted past the Eviction API"),
     _file("gang-bound-one-by-one", "the same, as a file of its own", "gang", "held 3 of the 4"),
     _file("autoscaler-does-not-answer", "the same, as a file of its own", "scale_up", "no replica was decided"),
+    _file("budget-blocks-for-ever", "a budget allows nothing, ever", "pdb", "even with all pods healthy"),
+    _file("budget-selects-nothing", "a budget's selector matches no pod", "pdb", "selects nothing"),
+    _file("two-budgets-share", "two budgets cover the same pods", "pdb", "at once"),
     _file("fault-hits-nothing", "the fault hits no replica", "graceful_drain", "no stream", status="unknown"),
     _file("load-not-offered", "the load goes out late", "load_offered", "late", status="unknown"),
 )

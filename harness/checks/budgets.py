@@ -1,0 +1,105 @@
+"""Budgets that cannot keep their promise as they are written: they block for ever, protect nobody, or share a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.checks.story import moment, tell
+from harness.checks.units import listed
+from harness.history.lives import Json, Life, disrupted, lives, node_of, workload_pods
+from harness.history.scaleup import leaving
+from harness.history.tables import ObjectEvent
+from harness.verdict import Evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.history.reader import History
+
+    Covered = Callable[[History, Life], list[Life]]
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A budget, what is wrong with it, and the pod by which it showed."""
+
+    budget: Life
+    what: str
+    change: str
+    pod: Life
+    event: ObjectEvent
+
+
+def misfits(history: History, held: Sequence[Life], covered: Covered) -> list[Misfit]:
+    """Only those that a drain has met: a budget nobody asked anything of has broken no promise yet. ``held`` are pods
+    that a drain was kept from taking."""
+    budgets = lives(history.objects, "PodDisruptionBudget")
+    nodes = {life.name: life for life in lives(history.objects, "Node")}
+    under = {budget.uid: {pod.uid for pod in covered(history, budget)} for budget in budgets}
+    found: list[Misfit] = []
+    for pod in workload_pods(history):
+        node = nodes.get(node_of(pod.last))
+        drained = node.when(disrupted) if node else None
+        left = leaving(pod)
+        if drained is None or (left is not None and left.t_ns < drained.t_ns):
+            continue
+        over = [b for b in budgets if pod.uid in under[b.uid]]
+        if len(over) > 1:
+            names = listed([b.name for b in over])
+            what = f"{pod.name} is under {names} at once, and the Eviction API refuses such a pod for ever"
+            found.append(Misfit(over[1], what, "let one budget cover each pod: narrow a selector", pod, drained))
+        elif not over and (empty := _selecting_nothing(budgets, pod)) is not None:
+            what = f"{empty.name} selects nothing, so {pod.name} was drained under no budget"
+            found.append(Misfit(empty, what, "make the budget's selector match the labels of the pods", pod, drained))
+        elif over and pod.uid in {p.uid for p in held} and _never_allows(over[0]):
+            what = f"{over[0].name} allows no disruption even with all pods healthy, so that {pod.name} was held back"
+            change = "let maxUnavailable be at least 1, or minAvailable less than the replicas"
+            found.append(Misfit(over[0], what, change, pod, drained))
+    return found
+
+
+def _selecting_nothing(budgets: Sequence[Life], pod: Life) -> Life | None:
+    """A budget of the pod's namespace whose status never expected a pod."""
+    own = [b for b in budgets if b.namespace == pod.namespace and b.born_ns <= pod.seen[-1].t_ns]
+    return next((b for b in own if all(not _status(e).get("expectedPods") for e in b.seen)), None)
+
+
+def _never_allows(budget: Life) -> bool:
+    """In every version that has a status it wants at least as many as there are."""
+    known = [s for e in budget.seen if (s := _status(e)).get("expectedPods")]
+    return bool(known) and all(int(s.get("desiredHealthy", 0)) >= int(s["expectedPods"]) for s in known)
+
+
+def _status(event: ObjectEvent) -> Json:
+    status: Json = event.object.get("status") or {}
+    return status
+
+
+def misfit_sentence(found: Sequence[Misfit]) -> str:
+    return "; ".join(dict.fromkeys(m.what for m in _firsts(found)))
+
+
+def misfit_story(history: History, found: Sequence[Misfit]) -> str:
+    first = found[0]
+    return tell(
+        promised="a budget holds a drain back only until it is safe, and protects the pods it is meant for",
+        happened=misfit_sentence(found),
+        when=moment(history, first.event.t_ns),
+        objects=[first.budget.name, *dict.fromkeys(m.pod.name for m in found)],
+        cause=f"the budget {first.budget.name} as it is written",
+        change=first.change,
+    )
+
+
+def misfit_rows(found: Sequence[Misfit]) -> tuple[Evidence, ...]:
+    return tuple(
+        Evidence(f"objects:{m.event.index}", m.event.t_ns, m.what, {"pdb": m.budget.name, "pod": m.pod.name})
+        for m in found
+    )
+
+
+def _firsts(found: Sequence[Misfit]) -> list[Misfit]:
+    """One for each budget."""
+    return list({m.budget.uid: m for m in reversed(found)}.values())[::-1]
