@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from bothsides.lives import Life, Lives, Step, settled
 from bothsides.stage import Scenario
@@ -89,7 +90,8 @@ def _compare_life(scenario: Scenario, alias: str, one: Life, other: Life, found:
 
 
 def _is_explained(scenario: Scenario, alias: str, track: str) -> bool:
-    return any(e.covers(alias, track) for e in scenario.explained)
+    aside = any(fnmatchcase(f"{alias}, {track}", pattern) for pattern in scenario.aside)
+    return aside or any(e.covers(alias, track) for e in scenario.explained)
 
 
 def _same_steps(ours: Sequence[Step], theirs: Sequence[Step]) -> int:

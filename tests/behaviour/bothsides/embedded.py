@@ -31,6 +31,7 @@ from fakes.kube.local import LocalKube
 from fakes.kube.server import make_app
 from fakes.kube.store import Store
 from fakes.timing import Timing
+from harness.errors import TargetError
 from harness.kube.port import ApiError
 from harness.run.virtual.loop import VirtualLoop
 from harness.stack.ports import HOST
@@ -63,7 +64,7 @@ async def _played(scenario: Scenario, seed: int) -> Played | Exception:
         try:
             async with _served(store, stage) if scenario.kubectl else contextlib.nullcontext():
                 return await play(scenario, stage)
-        except (ApiError, TimeoutError) as error:
+        except (ApiError, TimeoutError, TargetError) as error:
             return error
         finally:
             nodes.stop_all()

@@ -94,10 +94,16 @@ def _tell(told: dict[str, Life], event: Any, names: Names) -> None:
     life.note(0.0, f"{event['type']} {event['reason']} {said}", component)
 
 
+SEEN_LATE = ("count currentReplicas", "count desiredReplicas", "metrics")
+"""An autoscaler is born with a status of nothing, and keeps it until the controller looks for the first time."""
+
+
 def settled(life: Life, settle_s: float) -> Life:
     """Without the values of counts that made way for the next one within ``settle_s``."""
     kept = Life()
     for track, steps in life.tracks.items():
+        if track in SEEN_LATE and len(steps) > 1 and steps[0][1] in (0, ()):
+            steps = steps[1:]
         for t_s, value in _lasting(steps, settle_s) if may_pass(track) else steps:
             kept.note(t_s, track, value)
     return kept

@@ -11,6 +11,8 @@ from fakes.controllers.objects import controller_of
 from harness.kube.port import ENDPOINT_SLICE, EVENT, POD, REPLICA_SET, Json
 
 REVISION = "deployment.kubernetes.io/revision"
+_EXAMPLES = re.compile(r"\(e\.g\. \[([^\]]*)\]\)")
+"""Examples come in the order of a Go map: any."""
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -40,6 +42,7 @@ class Names:
         text = _UID.sub("UID", text)
         for node in self._alike:
             text = text.replace(f" {node}", " NODE")
+        text = _EXAMPLES.sub(lambda found: f"(e.g. [{' '.join(sorted(found[1].split()))}])", text)
         return text.replace(self._namespace, "NAMESPACE")
 
     def _alias(self, kind: str, obj: Json) -> str:

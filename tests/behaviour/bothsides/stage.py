@@ -148,6 +148,8 @@ class Scenario:
     looks: tuple[Resource, ...] = LOOKS
     explained: tuple[Explained, ...] = ()
     """Differences that are known and stay."""
+    aside: tuple[str, ...] = ()
+    """Patterns of what it does not look at, because others do: "Kind alias, track"."""
     within_s: float = 2.0
     within_share: float = 0.1
     settle_s: float = 1.1

@@ -11,6 +11,8 @@ from harness.kube.port import DEPLOYMENT, EVENT, HPA, Json
 
 LOOKS = (HPA, DEPLOYMENT, EVENT)
 QUEUE = pods_metric("10")
+PODS = ("Deployment *, count *", "Deployment *, condition *", "Event Deployment *")
+"""How fast pods become ready is looked at by the scenarios of rollouts; here it is what the autoscaler makes of it."""
 LATE_S = 4.0
 """Before all that happens: even on a busy machine the first pods are ready by then."""
 
@@ -157,7 +159,7 @@ def _average(value: str) -> Json:
 
 
 def _scenario(name: str, title: str, script: Script, **more: object) -> Scenario:
-    return Scenario(f"hpa-{name}", title, script, looks=LOOKS, settle_s=0.5, **more)  # type: ignore[arg-type]  # passed on
+    return Scenario(f"hpa-{name}", title, script, looks=LOOKS, aside=PODS, settle_s=0.5, **more)  # type: ignore[arg-type]  # passed on
 
 
 LIMITED_UP = behavior(up=policies(("Pods", 2, 4), ("Percent", 10, 4), select="Max"))
