@@ -231,7 +231,7 @@ class HpaController:
         others = sorted(k for k, m in self._memory.items() if k[0] == namespace and m.selector)
         selecting = [k for k in others if _matches_any(self._memory[k].selector, target.pods)]
         if len(selecting) > 1:
-            listed = " ".join(f"{{{name} {space}}}" for space, name in selecting[:2])
+            listed = " ".join(f"{space}/{name}" for space, name in selecting[:2])
             why = f"pods by selector {target.selector} are controlled by more than one HPA (e.g. [{listed}])"
             sync.set("ScalingActive", False, "AmbiguousSelector", why)
             await self._events.warning(HPA, sync.hpa, "AmbiguousSelector", why)
