@@ -27,10 +27,6 @@ REFUSED_S = 0.7
 PUT_AWAY_S = 0.6
 """Scenario seconds between the end of a pod's last container and its terminal phase, where nobody deleted it."""
 
-REFUSAL_S = 3.0
-"""Scenario seconds until a refusal shows. A controller that replaces the pod and a scheduler that sends the next one to
-the same node would go round for ever without any time between."""
-
 Admit = Callable[["PodWorker"], Awaitable[None]]
 """Raises ``Refusal``."""
 
@@ -145,7 +141,6 @@ class PodWorker:
             async with self._node.sync.admitting():
                 await self._admit(self)
         except Refusal as refused:
-            await asyncio.sleep(self._node.timing.clock_s(REFUSAL_S))
             self._terminal = True
             self._event("Warning", refused.reason, refused.message)
             await asyncio.sleep(self._node.timing.clock_s(REFUSED_S))

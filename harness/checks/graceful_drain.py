@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from harness.checks.causes import Cause, causes_of
 from harness.checks.departures import PodFate, pod_fates
 from harness.checks.endings import set_aside
-from harness.checks.hurried import hurried_pods, hurried_rows, hurried_sentence, hurried_story
+from harness.checks.hurried import hurried_pods, hurried_rows, hurried_sentence, hurried_story, unseen_hooks
 from harness.checks.rows import Request, rows_of
 from harness.checks.stories import drain_story
 from harness.checks.units import clock_s, count, listed
@@ -52,8 +52,8 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
     it does in any run, exercise nothing then.
 
     UNKNOWN when no stream was in flight at any such notice or deletion, when a run that ended early leaves only cut
-    streams that nothing in the cluster explains, for its own end may have cut them, and when only the records of their
-    ends are missing.
+    streams that nothing in the cluster explains, for its own end may have cut them, when only the records of their
+    ends are missing, and when a gap in the recording may hide that a hook was cut short.
     """
     fates = pod_fates(history)
     streams = _streams(history, fates)
@@ -79,6 +79,9 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
         status = Status.UNKNOWN
         sentence = "no stream was in flight when a pod or node was asked to go, so draining was not put to the test"
         sentence += f" ({count(streams.scaled, 'stream')} on pods that were scaled away)" if streams.scaled else ""
+    elif (unseen := unseen_hooks(history, fates.values())) is not None:
+        status = Status.UNKNOWN
+        sentence = f"{_whole_sentence(streams, whole)}, but not whether preStop hooks ran to their end: {unseen}"
     else:
         status, sentence = Status.PASS, _whole_sentence(streams, whole)
     numbers: dict[str, Value] = {

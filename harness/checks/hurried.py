@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.checks.departures import PodFate, exit_code
+from harness.checks.sight import blind
 from harness.checks.story import moment, tell
 from harness.checks.units import NS_PER_S, count, listed, scenario_s
 from harness.verdict import Evidence
@@ -42,6 +43,18 @@ def hurried_pods(fates: Iterable[PodFate], time_scale: float) -> list[Hurried]:
         if not lost and not before and exit_code(fate.ended.object) == 0 and after_s < enough_s:
             found.append(Hurried(fate, after_s))
     return found
+
+
+def unseen_hooks(history: History, fates: Iterable[PodFate]) -> str | None:
+    """Why a hook may have been cut short without being seen: the recorder was blind in the life of a pod with one, so
+    that it may have gone meanwhile."""
+    for fate in fates:
+        if fate.pre_stop_s == 0:
+            continue
+        until_ns = max((event.t_ns for event in (fate.ended, fate.life.gone) if event is not None), default=None)
+        if (gap := blind(history, {"Pod"}, fate.life.born_ns, until_ns)) is not None:
+            return f"pods were not recorded until {moment(history, gap.t_ns)}, so nobody saw whether {fate.name} went"
+    return None
 
 
 def hurried_sentence(hurried: list[Hurried]) -> str:

@@ -1,8 +1,8 @@
 """Runs every planted bug over some seeds, and the healthy world over more, and writes what came of each.
 
 ``python tests/matrix/verdict_matrix.py`` runs all in virtual time and prints the table; ``--write`` puts it into
-docs/verdict-matrix.md. ``--rows NAME…`` runs some only, ``--real`` ten rows in real time as well, ``--keep DIR`` keeps
-the runs' folders. Exits 1 when something was missed, found by another check, or alarmed for nothing.
+docs/verdict-matrix.md. ``--rows NAME…`` runs some only, ``--keep DIR`` keeps the runs' folders. Exits 1 when something
+was missed, found by another check, or alarmed for nothing.
 """
 
 from __future__ import annotations

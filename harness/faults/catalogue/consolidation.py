@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from harness.errors import TargetError
 from harness.faults.fault import Strike, Target, Variant
-from harness.faults.fidelity import Fidelity, FidelityMap
+from harness.faults.fidelity import ON_FAKES, FidelityMap
 from harness.faults.holding import HoldFault
 from harness.faults.permissions import Need
 from harness.faults.port import Ground
@@ -31,10 +31,7 @@ class Consolidation(HoldFault):
     name: ClassVar[str] = "consolidation"
     colour: ClassVar[str] = "#e7969c"
     kind: ClassVar[Target] = Target.POOLS
-    fidelity: ClassVar[FidelityMap] = {
-        "embedded": Fidelity.NATIVE,
-        "controlplane": Fidelity.NATIVE,
-    }
+    fidelity: ClassVar[FidelityMap] = ON_FAKES  # Karpenter's rules are ours on both targets
     undone_by: ClassVar[tuple[str, ...]] = (RestoreFields.kind,)
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant(

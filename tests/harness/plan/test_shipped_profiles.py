@@ -31,7 +31,6 @@ NAMES = {
     "code-completion",
     "flash-crowd",
     "long-document",
-    "matrix-bursts",
     "morning-ramp",
     "soak",
 }

@@ -78,11 +78,11 @@ def rewrite(run: ChaosRun, change: Callable[[Connection], Connection]) -> None:
 def test_it_heals_what_the_dead_left_and_then_there_is_nothing(killed: ChaosRun, said: list[str]) -> None:
     dead = killed
     assert len(dead.undo.pending) == 2 and "interrupting" in dead.world.states().values()
-    assert list(find_runs([dead.folder.parent])) == [dead.folder]
+    assert list(find_runs([dead.folder])) == [dead.folder]
     assert sweep([dead.folder], heal=True, say=said.append) is ExitCode.PASS, said
     assert set(dead.world.states().values()) == {"running"} and not extra_exists(dead)
     assert said[0].endswith(": healed") and dead.undo.pending == ()
-    assert list(find_runs([dead.folder.parent])) == []
+    assert list(find_runs([dead.folder])) == []
     assert sweep([], heal=True, say=said.append) is ExitCode.PASS and "nothing is left" in said[-1]
 
 
