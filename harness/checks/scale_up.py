@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 NEEDS = ("load_offered", "machine_did_not_stall", "steady_before")
 _BLINDING = frozenset({"Pod", "Node", "ReplicaSet", "Deployment", "EndpointSlice", "NodeClaim"})
+_NAMED = 5
+"""Replicas that the sentence names; the others stand in the evidence."""
 
 
 def scale_up(history: History, spec: ScaleUpSpec) -> Finding:
@@ -134,7 +136,8 @@ def _sentence(
         lead = (
             f"{len(troubled)} of {count(len(answers), 'added replica')} not in time (limit {spec.ready_s_max:.0f} s): "
         )
-        return lead + "; ".join(troubled) + apart
+        rest = len(troubled) - _NAMED
+        return lead + "; ".join(troubled[:_NAMED]) + (f"; and {rest} more" if rest > 0 else "") + apart
     return (
         f"{count(len(answers), 'added replica')} served a first token within {both(max(times), scale)} of the load "
         f"step (limit {spec.ready_s_max:.0f} s; median {scenario_s(round(median(times)), scale):.1f} s){apart}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from harness.checks.story import LABELS
 from harness.checks.units import clock_s, scenario_s
 from harness.history.scaleup import replicas_that_came
 from harness.printable import block
@@ -132,10 +133,17 @@ def _stories(verdict: Verdict) -> str:
         return '<section><h2>Story</h2><p class="lead">Every promise was kept, and the run was valid.</p></section>'
     lines = "".join(
         f'<p class="story {status_of(f).value}">{_chip(status_of(f))} <code>{_text(f.check)}</code> '
-        f"{_text(text, _STORY)}</p>"
+        f"{_labelled(_text(text, _STORY))}</p>"
         for f, text in told
     )
     return f"<section><h2>Story</h2>{lines}</section>"
+
+
+def _labelled(text: str) -> str:
+    """Each part of a story begins a line, its label in bold, for readers who look for the cause first."""
+    for label in LABELS:
+        text = text.replace(f"{label} ", f"<br><b>{label}</b> ", 1)
+    return text
 
 
 def _findings(history: History, verdict: Verdict) -> str:
