@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
-import pytest
 from running import Ended, command, processes_naming
 
 DEMO = "experiments/spot-interruption-during-burst.yaml"
@@ -47,18 +46,9 @@ def test_the_demo_passes(tmp_path: Path) -> None:
     assert processes_naming(str(tmp_path)) == []
 
 
-@pytest.mark.parametrize(
-    ("experiment", "status", "code", "check"),
-    [
-        ("experiments/negative/server-aborts-on-sigterm.yaml", "fail", 1, "graceful_drain"),
-        ("experiments/negative/fault-hits-nothing.yaml", "unknown", 2, "graceful_drain"),
-        ("experiments/negative/load-not-offered.yaml", "unknown", 2, "load_offered"),
-    ],
-)
-def test_a_negative_experiment_ends_as_it_must(
-    experiment: str, status: str, code: int, check: str, tmp_path: Path
-) -> None:
-    ended = run(experiment, tmp_path)
-    assert (ended.verdict["status"], ended.code) == (status, code), ended.out
-    assert ended.finding(check)["judged"] == status, ended.out
+def test_a_negative_experiment_ends_as_it_must(tmp_path: Path) -> None:
+    """One of them for real; the others run in virtual time (tests/matrix), and for real by ``make repeat``."""
+    ended = run("experiments/negative/server-aborts-on-sigterm.yaml", tmp_path)
+    assert (ended.verdict["status"], ended.code) == ("fail", 1), ended.out
+    assert ended.finding("graceful_drain")["judged"] == "fail", ended.out
     expect_accounted(ended)
