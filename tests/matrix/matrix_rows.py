@@ -135,7 +135,13 @@ ROWS: tuple[Row, ...] = (
         real=True,
     ),
     _planted(B.HPA_HESITATES, "the autoscaler sleeps on a need for minutes", "scale_up", "served only after"),
-    _planted(B.HPA_NEVER_SCALES_IN, "the autoscaler never takes a replica away", "scale_down", "still above its floor"),
+    Row(
+        "the autoscaler never takes a replica away",
+        "scale_down",
+        ("still above its floor",),
+        (B.HPA_NEVER_SCALES_IN,),
+        "experiments/matrix/back-to-the-floor.yaml",
+    ),
     _planted(B.HPA_THRASHES, "the size goes up and down at every sync", "scale_down", "reversal"),
     _planted(
         B.HPA_READS_EMPTY_AS_ZERO,
