@@ -68,8 +68,9 @@ async def test_the_real_autoscaler_reads_our_queues_and_the_real_scheduler_binds
             lambda: kube.get(HPA, "llm", NS), lambda found: conditions(found).get("ScalingActive") == "True"
         )
         assert hpa["status"]["currentMetrics"][0]["pods"]["metric"]["name"] == METRIC
-        external = await kube.raw(f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{NS}/{METRIC}")
-        assert len(external["items"]) == 4
+        # A pod is Ready some seconds before it was first scraped.
+        external = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{NS}/{METRIC}"
+        await eventually(lambda: kube.raw(external), lambda found: len(found["items"]) == 4)
 
         async def members() -> list[str]:
             pods = (await kube.list(POD, NS, label_selector="app=gang-a")).items
