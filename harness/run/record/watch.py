@@ -92,6 +92,10 @@ class ResourceWatch:
                 self._contact()
             except (ConnectionError, ApiError) as error:
                 self._failed(error)
+            except OSError as error:  # the machine takes no more of it: a full disk, say
+                _log.error("%s cannot be recorded: %s", self._resource.plural, error.strerror or error)
+                self.error = error
+                self._go_blind(self._contact_ns, f"the recorder could not write: {error}")
             except Exception as error:  # a defect of ours must not end the recording in silence
                 _log.exception("recording %s failed", self._resource.plural)
                 self.error = error
