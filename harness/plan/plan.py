@@ -55,6 +55,11 @@ class Plan:
     def clock_s(self) -> float:
         return self.duration_s / self.time_scale
 
+    @property
+    def targets(self) -> frozenset[str]:
+        """Everything that any of its faults was planned on."""
+        return frozenset(name for fault in self.faults for name in fault.targets)
+
     def with_faults(self, faults: tuple[PlannedFault, ...], has_hypothesis: bool) -> Plan:
         return replace(self, faults=faults, has_hypothesis=has_hypothesis)
 

@@ -80,8 +80,7 @@ class Supervisor:
         self._stop = asyncio.Event()
         self._stop_reason = ""
         self._load = LoadProcesses(run_dir, self._settings.workload, profile.send, plan.seed)
-        hit = {name for fault in plan.faults for name in fault.targets}
-        self._stop_conditions = StopConditions(self._settings.guards.stop_when, hit)
+        self._stop_conditions = StopConditions(self._settings.guards.stop_when, plan.targets)
         self._chaos: Child | None = None
         self._lease_lost: asyncio.Task[str] | None = None
         self._load_tail = self._load.tail

@@ -29,7 +29,7 @@ class Row:
     experiment: str = ALL_CHECKS
     status: str = "fail"
     real: bool = False
-    """One of those that ``--real`` runs in real time too."""
+    """One of those that are short and telling enough for every run of the tests."""
 
     @property
     def name(self) -> str:

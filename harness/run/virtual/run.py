@@ -219,8 +219,7 @@ class VirtualRun:
         if spec == StopSpec():
             await work
             return
-        hit = {name for fault in self._prepared.plan.faults for name in fault.targets}
-        conditions = StopConditions(spec, hit)
+        conditions = StopConditions(spec, self._prepared.plan.targets)
         conditions.begin(recorder.state.nodes_ready_by_name())
         working = asyncio.create_task(work, name="load and method")
         try:
