@@ -29,10 +29,13 @@ class Partial:
     start_ns: int
     end_ns: int
     bound: int
+    """How many held their place; where that changed, what lasted longest."""
     gpu_ns: int
     event: ObjectEvent
     lost: bool
     """It had been whole and lost a member, so that it waits for another; otherwise only a part of it was bound."""
+    bound_ns: int
+    """For how long so many did."""
 
     @property
     def length_ns(self) -> int:
@@ -166,13 +169,16 @@ def partials(members: Sequence[Life], min_count: int, end_ns: int) -> tuple[Part
             continue
         gpu_ns = sum(gpus_of(m.last) for m in bound) * (until - event.t_ns)
         if found and found[-1].end_ns == event.t_ns:
-            last = found.pop()
-            found.append(
-                Partial(last.start_ns, until, max(last.bound, len(bound)), last.gpu_ns + gpu_ns, last.event, last.lost)
-            )
+            found.append(_joined(found.pop(), until, len(bound), gpu_ns))
         else:
-            found.append(Partial(event.t_ns, until, len(bound), gpu_ns, event, lost))
+            found.append(Partial(event.t_ns, until, len(bound), gpu_ns, event, lost, until - event.t_ns))
     return tuple(p for p in found if p.length_ns > 0)
+
+
+def _joined(last: Partial, until: int, bound: int, gpu_ns: int) -> Partial:
+    at_once_ns = until - last.end_ns + (last.bound_ns if bound == last.bound else 0)
+    bound, at_once_ns = max((at_once_ns, bound), (last.bound_ns, last.bound))[::-1]
+    return Partial(last.start_ns, until, bound, last.gpu_ns + gpu_ns, last.event, last.lost, at_once_ns)
 
 
 def _version(pod: Life, event: ObjectEvent) -> Json | None:

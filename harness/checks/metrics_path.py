@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from harness.checks.echoes import Echo, echoes
 from harness.checks.rows import rows_of
 from harness.checks.sight import blind
 from harness.checks.story import clock, moment, tell
@@ -75,6 +76,7 @@ class _Seen:
     slow: list[Pressure]
     holes: list[Hole]
     blind: list[BlindStep]
+    echoes: list[Echo]
 
 
 def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
@@ -82,8 +84,9 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
 
     Pressure is taken from the requests: sent, and without a token for half a clock second. It is compared with metrics
     that count waiting requests; a lag is known no finer than the recorder scrapes (twice a clock second). Pressure that
-    is over before `seen_s_max` and was never read puts nothing to the test. An autoscaler without a reading must
-    leave the size as it is: taking replicas away then is wrong whatever the limits say.
+    is over before `seen_s_max` and was never read puts nothing to the test. A reading that says requests wait when none
+    has for `seen_s_max` is older than that. An autoscaler without a reading must leave the size as it is: taking
+    replicas away then is wrong whatever the limits say.
 
     UNKNOWN without an autoscaler that reads such a metric, when nothing of it was ever read, when requests never waited
     for long enough, when the recorder itself was not there while nothing was read, and when it was blind for sizes,
@@ -98,7 +101,8 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
     judged = [p for p in pressures if p.seen_ns is not None or p.end_ns - p.start_ns > limit_ns]
     slow = [p for p in judged if p.lag_ns is None or p.lag_ns > limit_ns]
     holes = [h for name in metrics for h in holes_of(history, name, read[name], hole_ns)]
-    seen = _Seen(judged, slow, [h for h in holes if h.watched], _blind_steps(history, holes))
+    old = [e for n, target in metrics.items() for e in echoes(n, target, read[n], rows_of(history), limit_ns)]
+    seen = _Seen(judged, slow, [h for h in holes if h.watched], _blind_steps(history, holes), old)
     wrong = _wrong(history, spec, seen)
     unwatched = [h for h in holes if not h.watched]
     if not metrics:
@@ -132,10 +136,11 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
         "holes": len(seen.holes),
         "hole_s_longest": _longest_s(history, seen.holes),
         "scaled_down_blind": len(seen.blind),
+        "read_of_the_past": len(seen.echoes),
     }
     story = _story(history, spec, seen) if status is Status.FAIL else ""
     needs = () if seen.blind else NEEDS
-    exercised = len(judged) + len(seen.holes) + len(seen.blind)
+    exercised = len(judged) + len(seen.holes) + len(seen.blind) + len(seen.echoes)
     rows_ = _evidence(history, seen)
     return Finding("metrics_path", Role.CHECK, status, sentence, exercised, numbers, rows_, needs, story=story)
 
@@ -253,6 +258,8 @@ def _wrong(history: History, spec: MetricsPathSpec, seen: _Seen) -> list[str]:
     lags = [p.lag_ns for p in seen.slow if p.lag_ns is not None]
     if lags:
         parts.append(f"it could be read only after {both(max(lags), scale)} (limit {spec.seen_s_max:.0f} s)")
+    if seen.echoes:
+        parts.append(_echo_text(history, spec, seen.echoes))
     if seen.holes:
         longest = max(h.end_ns - h.start_ns for h in seen.holes)
         parts.append(
@@ -260,6 +267,17 @@ def _wrong(history: History, spec: MetricsPathSpec, seen: _Seen) -> list[str]:
             f"(limit {spec.hole_s_max:.0f} s)"
         )
     return parts
+
+
+def _echo_text(history: History, spec: MetricsPathSpec, found: list[Echo]) -> str:
+    worst = max(found, key=lambda e: e.t_ns - (e.since_ns or 0))
+    after = "though none ever had"
+    if worst.since_ns is not None:
+        after = f"{both(worst.t_ns - worst.since_ns, history.run.time_scale)} after the last had its answer"
+    return (
+        f"{count(len(found), 'reading')} of the past: {worst.metric} still said that requests waited, {after} "
+        f"(limit {spec.seen_s_max:.0f} s)"
+    )
 
 
 def _longest_s(history: History, holes: list[Hole]) -> float | None:
@@ -289,6 +307,16 @@ def _story(history: History, spec: MetricsPathSpec, seen: _Seen) -> str:
             cause="" if p.seen_ns is not None else f"the metrics API answered {p.read}",
             change="look at scrape interval, rate window and adapter, and at pods that are not scraped",
         )
+    if seen.echoes and not seen.holes:
+        first = min(seen.echoes, key=lambda e: e.t_ns)
+        return tell(
+            promised=f"what is read is at most {spec.seen_s_max:.0f} s old",
+            happened=happened,
+            when=f"first {moment(history, first.t_ns)}",
+            objects=[first.metric],
+            cause=f"{first.mean:.1f} a pod was read when no client waited for an answer: the value is an old one",
+            change="look at scrape interval, rate window and adapter: what is served is not what is",
+        )
     hole = max(seen.holes, key=lambda h: h.end_ns - h.start_ns)
     return tell(
         promised=f"the metric can be read at least every {spec.hole_s_max:.0f} s",
@@ -313,6 +341,9 @@ def _evidence(history: History, seen: _Seen) -> tuple[Evidence, ...]:
         text = f"requests waited for {both(p.end_ns - p.start_ns, scale)}, {when}"
         facts: dict[str, Value] = {"metric": p.metric, "read_until_then": p.read}
         found.append(Evidence(f"samples:{METRICS_SOURCE}/{p.metric}", p.start_ns, text, facts))
+    for e in seen.echoes:
+        text = f"read {e.mean:.1f} a pod when no client waited"
+        found.append(Evidence(f"samples:{METRICS_SOURCE}/{e.metric}", e.t_ns, text, {"metric": e.metric}))
     for h in seen.holes:
         text = f"nothing was read for {both(h.end_ns - h.start_ns, scale)}"
         found.append(Evidence(f"samples:{METRICS_SOURCE}/{h.metric}", h.start_ns, text, {"metric": h.metric}))

@@ -58,6 +58,8 @@ class _Seen:
     undecided: list[Excursion]
     reversals: list[Reversal]
     short_lived: list[tuple[Life, int]]
+    at_risk: int
+    """Streams in flight on pods when they were scaled away."""
     lost: list[tuple[Request, Cause]]
 
 
@@ -96,7 +98,7 @@ def scale_down(history: History, spec: ScaleDownSpec) -> Finding:
             f"{e.target.name} was still above its floor of {e.floor}, but the recording ends before its time was up"
         )
     else:
-        status, sentence = Status.PASS, _good(history, spec, excursions)
+        status, sentence = Status.PASS, _good(history, spec, excursions, seen.at_risk)
     slowest = max((e.back.t_ns - e.over_ns for e in excursions if e.back), default=None)
     numbers: dict[str, Value] = {
         "floor_s_max": spec.floor_s_max,
@@ -105,6 +107,7 @@ def scale_down(history: History, spec: ScaleDownSpec) -> Finding:
         "return_s_worst": None if slowest is None else scenario_s(slowest, history.run.time_scale),
         "reversals": len(seen.reversals),
         "nodes_short_lived": len(seen.short_lived),
+        "streams_at_risk": seen.at_risk,
         "streams_lost": len(seen.lost),
     }
     story = _story(history, spec, seen) if status is Status.FAIL else ""
@@ -174,7 +177,7 @@ def _look(history: History, spec: ScaleDownSpec, excursions: list[Excursion]) ->
     undecided = [e for e in excursions if e.back is None and e not in late]
     within = span_ns(spec.reversal_s_min, history.run.time_scale)
     turned = [r for target in targets_of(history) for r in reversals_of(history, target, within)]
-    return _Seen(late, undecided, turned, _short_lived(history, spec), _lost(history))
+    return _Seen(late, undecided, turned, _short_lived(history, spec), _at_risk(history), _lost(history))
 
 
 def _short_lived(history: History, spec: ScaleDownSpec) -> list[tuple[Life, int]]:
@@ -193,6 +196,11 @@ def _short_lived(history: History, spec: ScaleDownSpec) -> list[tuple[Life, int]
         ):
             found.append((node, gone - node.born_ns))
     return found
+
+
+def _at_risk(history: History) -> int:
+    away = {name: fate.asked.t_ns for name, fate in pod_fates(history).items() if fate.scaled_away and fate.asked}
+    return sum(1 for row in rows_of(history) if row.pod in away and row.in_flight_at(away[row.pod]))
 
 
 def _lost(history: History) -> list[tuple[Request, Cause]]:
@@ -236,11 +244,14 @@ def _wrong(history: History, spec: ScaleDownSpec, seen: _Seen) -> list[str]:
     return parts
 
 
-def _good(history: History, spec: ScaleDownSpec, excursions: list[Excursion]) -> str:
+def _good(history: History, spec: ScaleDownSpec, excursions: list[Excursion], at_risk: int) -> str:
     slowest = max(e.back.t_ns - e.over_ns for e in excursions if e.back)
+    work = f"all {count(at_risk, 'stream')} on pods that were scaled away ended whole"
+    if not at_risk:
+        work = "no pod that was scaled away had a stream in it, so that was not put to the test"
     return (
         f"{count(len(excursions), 'time')} above the floor, back within {both(slowest, history.run.time_scale)} of the "
-        f"last need (limit {spec.floor_s_max:.0f} s), no thrash, no stream lost on a pod that was scaled away"
+        f"last need (limit {spec.floor_s_max:.0f} s), no thrash; {work}"
     )
 
 

@@ -151,7 +151,7 @@ ROWS: tuple[Row, ...] = (
         with_=B.METRICS_HOLE,
         real=True,
     ),
-    _planted(B.METRICS_STALE, "the metric is minutes old", "metrics_path", "could be read only after"),
+    _planted(B.METRICS_STALE, "the metric is minutes old", "metrics_path", "of the past"),
     _planted(B.METRICS_HOLE, "the metric cannot be read for minutes", "metrics_path", "hole"),
     _planted(B.METRICS_HOLE_AS_ZERO, "a hole in the metric is served as 0", "metrics_path", "0 was read"),
     # Workload controllers, endpoints, budgets, scheduler.
@@ -163,11 +163,12 @@ ROWS: tuple[Row, ...] = (
         "recovery",
         "had 1 of 2 members",
     ),
-    _planted(
-        B.SCALE_IN_KILLS,
+    Row(
         "replicas that are scaled away get no grace",
         "scale_down",
-        "lost on pods that were scaled away",
+        ("lost on pods that were scaled away",),
+        (B.SCALE_IN_KILLS,),
+        "experiments/matrix/scaled-away-with-work.yaml",
     ),
     _planted(B.ENDPOINT_NEVER_ADDED, "added replicas never become endpoints", "scale_up", "traffic"),
     _planted(
@@ -233,7 +234,7 @@ ROWS: tuple[Row, ...] = (
     ),
     _file("server-aborts-on-sigterm", "the same, as a file of its own", "graceful_drain", "aborted on SIGTERM"),
     _file("drain-ignores-pdb", "the same, as a file of its own", "pdb", "deleted past the Eviction API"),
-    _file("gang-bound-one-by-one", "the same, as a file of its own", "gang", "held 3 of the 4"),
+    _file("gang-bound-one-by-one", "the same, as a file of its own", "gang", "held 2 of the 4"),
     _file("autoscaler-does-not-answer", "the same, as a file of its own", "scale_up", "no replica was decided"),
     _file("budget-blocks-for-ever", "a budget allows nothing, ever", "pdb", "even with all pods healthy"),
     _file("budget-selects-nothing", "a budget's selector matches no pod", "pdb", "selects nothing"),

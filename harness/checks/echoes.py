@@ -1,0 +1,57 @@
+"""Readings of the past: a metric that says requests wait when none has for longer than the metric may be late."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.checks.rows import Request
+from harness.history.autoscaler import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Echo:
+    """A reading above the target. ``since_ns`` is when so many requests waited last, by the clients' own account; None
+    where they never had."""
+
+    metric: str
+    t_ns: int
+    mean: float
+    since_ns: int | None
+
+
+def echoes(metric: str, target: float, read: Sequence[Reading], table: Sequence[Request], late_ns: int) -> list[Echo]:
+    """A server's queue holds no request that its client has not sent, or has a token of already: so a reading above
+    what all clients together waited for, at any moment of the last ``late_ns``, can only be older than that."""
+    found: list[Echo] = []
+    known: dict[int, list[tuple[int, int]]] = {}
+    for reading in read:
+        if reading.mean <= target:
+            continue
+        pods = len(reading.pods)
+        spans = known[pods] = known.get(pods) or _awaiting(table, target * pods)
+        before = [span for span in spans if span[0] <= reading.t_ns]
+        last_ns = max((min(end, reading.t_ns) for _, end in before), default=None)
+        if last_ns is None or reading.t_ns - last_ns > late_ns:
+            found.append(Echo(metric, reading.t_ns, reading.mean, last_ns))
+    return found
+
+
+def _awaiting(table: Sequence[Request], more_than: float) -> list[tuple[int, int]]:
+    """Spans in which more than so many requests were sent and had no token."""
+    steps: list[tuple[int, int]] = []
+    for row in table:
+        until = row.first_token_ns or row.end_ns
+        if row.sent_ns is not None and until is not None:
+            steps += [(row.sent_ns, 1), (until, -1)]
+    spans: list[tuple[int, int]] = []
+    waiting = 0
+    start: int | None = None
+    for t_ns, more in sorted(steps):
+        waiting += more
+        if waiting > more_than and start is None:
+            start = t_ns
+        elif waiting <= more_than and start is not None:
+            spans.append((start, t_ns))
+            start = None
+    return spans
