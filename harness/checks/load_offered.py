@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -20,6 +21,10 @@ LAG_MS_MAX = 1000.0
 _EARLY_NS = NS_PER_MS
 """The load waits until the time has come, so a send can only be early on another clock."""
 _EVIDENCE_ROWS = 20
+_BUSY = 0.7
+"""Of a core: a load process that used more than this in some second may have been late by its own work."""
+_EASY = 0.5
+"""Of a core: what each process should need at most, so that a send rarely waits behind the reading of a token."""
 
 
 def load_offered(history: History) -> Finding:
@@ -39,6 +44,8 @@ def load_offered(history: History) -> Finding:
     ordered = list(lags.values())
     p99, most = nearest_rank(ordered, 0.99), max(ordered, default=None)
     late = [row for row in sent if lags[row.request_id] > limit_ms]
+    busiest = _sample_max(history, "cpu_ratio")
+    would_do = None if busiest is None else math.ceil(history.run.load_workers * busiest / _EASY)
     numbers: dict[str, Value] = {
         "planned": len(table),
         "sent": len(sent),
@@ -49,11 +56,15 @@ def load_offered(history: History) -> Finding:
         "lag_ms_max": most,
         "lag_ms_p99_limit": limit_ms,
         "sent_late": len(late),
-        "load_cpu_ratio_max": _sample_max(history, "cpu_ratio"),
+        "load_workers": history.run.load_workers,
+        "load_workers_would_do": would_do,
+        "load_cpu_ratio_max": busiest,
         "load_loop_gap_ms_max": _sample_max(history, "loop_gap_ms_max"),
     }
     early = [row for row in sent if row.sent_ns is not None and row.sent_ns < row.intended_ns - _EARLY_NS]
     status, sentence = _judge(len(table), len(sent), unsent, late, limit_ms, p99, most)
+    if status is Status.FAIL and busiest is not None and late:
+        sentence += f"; {_advice(history.run.load_workers, busiest, would_do)}"
     if early and status is Status.PASS:
         status = Status.FAIL
         sentence = f"{count(len(early), 'request')} went out before their time, so the clocks of this run do not agree"
@@ -83,6 +94,14 @@ def _judge(
     if p99 > limit_ms or most > max(LAG_MS_MAX, limit_ms):
         return Status.FAIL, f"the load was not offered as planned: {len(late)} of {sent} sends over the limit; {lag}"
     return Status.PASS, f"{sent} of {planned} planned requests were sent, and {lag}"
+
+
+def _advice(workers: int, busiest: float, would_do: int | None) -> str:
+    """Whether more processes would have sent it in time, from how busy those were that sent it late."""
+    used = f"a load process used up to {busiest:.0%} of a core"
+    if busiest < _BUSY:
+        return f"{used}, so more of them would not help: the machine did not let them run"
+    return f"{used}: with send.workers: {would_do} (now {workers}) each would need half of one, if the machine has them"
 
 
 def own_lag_ns(row: Request, stood_still: Sequence[tuple[int, int]]) -> int:

@@ -67,6 +67,8 @@ class RunInfo:
     """Namespace, selector and service under test."""
     load_lag_limit_ms: float = 0.0
     """How late sends may be at p99."""
+    load_workers: int = 1
+    """Processes that shared the schedule."""
     object_events: int | None = None
     """How many lines objects.jsonl.zst was given; None where nobody counted."""
     sealed: bool = False

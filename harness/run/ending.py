@@ -64,6 +64,7 @@ def write_ending(
         emulated=target.emulated,
         workload=settings.workload.model_dump(include={"namespace", "selector", "service"}),
         load_lag_limit_ms=profile.send.lag_ms_p99_max,
+        load_workers=profile.send.workers,
         object_events=writer.objects.written,
         sealed=True,
         duplicate_ends=records.duplicate_ends,

@@ -28,6 +28,8 @@ from harness.run.load.sender import make_sender
 from harness.run.load.settings import LOAD_ENV, LoadSettings, Share
 from harness.run.parent import parent_fd
 
+_GC_EVERY = 20_000
+"""Objects more than before; Python looks for cycles after 700."""
 _EXIT_AT_MOST_S = 1.5
 _DID_ITS_JOB, _DID_NOT = 0, 1
 _SHARE = "gpu-harness-share"
@@ -97,6 +99,7 @@ def _send_the_schedule(environment: Any, share: Share | None) -> None:
         _stop_with(environment, loop)
         gc.collect()
         gc.freeze()  # what the imports left is never garbage, and looking through it again would delay sends
+        gc.set_threshold(_GC_EVERY, 50, 50)  # a token leaves nothing behind, but its tuples count as if it did
         loop.run(settings.begins_ns)
         environment.process_exit_code = _DID_ITS_JOB
     except HarnessError as error:
