@@ -17,6 +17,8 @@ from harness.kube.port import Json
 TOLERANCE = 0.1
 DOWN_WINDOW_S = 300.0
 _LARGEST = 2**31 - 1
+_SHARE_OF_NOBODY = -(2**63)
+"""What infinity and not-a-number become as Go's int64 on amd64, and so what a real status says of a target at zero."""
 
 
 class MetricsMissing(Exception):
@@ -99,8 +101,7 @@ def propose_average(usage_milli: int, target_milli: int, present: int, tolerance
     # Go divides by zero to infinity here, or to not-a-number where there is nothing to share: neither is within.
     if present == 0 or not tolerances.within(usage_milli / (target_milli * present)):
         replicas = min(_LARGEST, math.ceil(usage_milli / target_milli))
-    share = math.ceil(usage_milli / present) if present else 0
-    return Proposal(replicas, share)
+    return Proposal(replicas, math.ceil(usage_milli / present) if present else _SHARE_OF_NOBODY)
 
 
 def _sort_pods(pods: Iterable[Json], values: Mapping[str, int]) -> tuple[list[str], list[str], dict[str, int]]:

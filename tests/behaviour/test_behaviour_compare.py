@@ -8,21 +8,37 @@ from collections.abc import Callable
 import pytest
 from bothsides.catalogue import SCENARIOS
 from bothsides.compare import compare
-from bothsides.judge import recorded
-from bothsides.lives import Life, Lives, from_json, settled, to_json
+from bothsides.judge import NOT_PLAYED, judge, recorded
+from bothsides.lives import Life, Lives, plays_from_json, plays_to_json, settled
 from bothsides.stage import Explained
+from bothsides.table import row
 
 SCENARIO = SCENARIOS["first-rollout"]
 
 
 def real() -> Lives:
-    found = recorded(SCENARIO)
-    assert found is not None
-    return found
+    return recorded(SCENARIO)[0]
 
 
 def test_a_recording_agrees_with_itself_and_survives_being_written():
-    assert compare(SCENARIO, real(), from_json(to_json(real()))).agrees
+    assert compare(SCENARIO, real(), plays_from_json(plays_to_json([{}, real()]))[1]).agrees
+
+
+def test_most_plays_decide_and_the_others_are_told():
+    late = copy.deepcopy(real())
+    be_late(late)
+    mostly = judge(SCENARIO, [real(), late, real()])
+    assert mostly.agrees
+    assert len(mostly.agreeing) == 2
+    assert "2 of 3" in row(mostly)
+    assert any(d.startswith("Deployment web, condition Available") for d in mostly.differences)
+    assert not judge(SCENARIO, [late, real(), late]).agrees
+
+
+def test_a_play_that_never_came_about_is_none_that_agrees():
+    found = judge(SCENARIO, [{}])
+    assert not found.agrees
+    assert found.differences == [NOT_PLAYED]
 
 
 def change_message(lives: Lives) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bothsides.compare import Comparison, compare
 from bothsides.embedded import play_embedded
-from bothsides.lives import Lives, from_json, lives_of, to_json
+from bothsides.lives import Lives, lives_of, plays_from_json, plays_to_json
 from bothsides.play import Played
 from bothsides.real import RealSide, real_side
 from bothsides.stage import Scenario
@@ -19,32 +19,61 @@ from harness.stack.find import Binaries
 RECORDED = Path(__file__).parent.parent / "recorded"
 TRIES = 2
 """What differs is played once more: a machine that stalls for seconds shows as a difference too."""
+ROUNDS = 3
+"""So many plays are kept of each scenario when it is recorded, whether they agree or not."""
+NOT_PLAYED = "it could not be played on the real side"
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
+    """One scenario: what the real side did in each of its plays, and each beside the one that the embedded side does.
+    ``plays`` has nothing in it ({}) where the real side could not be played."""
+
     scenario: Scenario
-    comparison: Comparison
-    real: Lives
+    comparisons: tuple[Comparison, ...]
+    plays: tuple[Lives, ...]
+
+    @property
+    def agreeing(self) -> tuple[Comparison, ...]:
+        return tuple(c for c in self.comparisons if c.agrees)
+
+    @property
+    def agrees(self) -> bool:
+        """A busy machine plays a scenario twice in two ways; a difference that is real shows in most plays."""
+        return bool(self.comparisons) and 2 * len(self.agreeing) >= len(self.comparisons)
+
+    @property
+    def shown(self) -> Comparison:
+        """Of the plays that say what ``agrees`` says, the last."""
+        return [c for c in self.comparisons if c.agrees or not self.agrees][-1]
+
+    @property
+    def differences(self) -> list[str]:
+        return [d for c in self.comparisons for d in c.differences]
 
 
 async def judge_real(
-    scenarios: Sequence[Scenario], binaries: Binaries, folder: Path, told: Callable[[str], None], tries: int = TRIES
-) -> list[Judged]:
-    """One real control plane for all of them."""
+    scenarios: Sequence[Scenario], binaries: Binaries, folder: Path, told: Callable[[str], None], *,
+    plays: int = TRIES, all_of_them: bool = False,
+) -> list[Judged]:  # fmt: skip
+    """One real control plane for all. Each scenario is played until it agrees, at most ``plays`` times; or, with
+    ``all_of_them``, so often in any case."""
+    kept: dict[str, list[Lives]] = {s.name: [] for s in scenarios}
     judged: dict[str, Judged] = {}
     async with real_side(binaries, folder) as side:
-        left = list(scenarios)
-        for _ in range(tries):
+        for _ in range(plays):
+            left = [s for s in scenarios if all_of_them or s.name not in judged or not judged[s.name].agreeing]
             async for scenario, played in _play(side, left):
+                if isinstance(played, Exception):
+                    told(f"{scenario.name}: {NOT_PLAYED}: {type(played).__name__}: {played}")
+                kept[scenario.name].append({} if isinstance(played, Exception) else lives_of(scenario, played))
                 # In a thread, for it has a loop of its own.
-                judged[scenario.name] = await asyncio.to_thread(judge_played, scenario, played)
-                told(f"{scenario.name}: {'agrees' if judged[scenario.name].comparison.agrees else 'differs'}")
-            left = [s for s in left if not judged[s.name].comparison.agrees]
+                judged[scenario.name] = await asyncio.to_thread(judge, scenario, kept[scenario.name])
+                told(f"{scenario.name}: {'agrees' if judged[scenario.name].comparisons[-1].agrees else 'differs'}")
     return [judged[s.name] for s in scenarios]
 
 
-async def _play(side: RealSide, scenarios: Sequence[Scenario]):  # type: ignore[no-untyped-def]  # a generator of pairs
+async def _play(side: RealSide, scenarios: Sequence[Scenario]) -> AsyncIterator[tuple[Scenario, Played | Exception]]:
     shared = [s for s in scenarios if not s.alone]
     if shared:
         for scenario, played in zip(shared, (await side.play_together(shared)).values(), strict=True):
@@ -54,27 +83,23 @@ async def _play(side: RealSide, scenarios: Sequence[Scenario]):  # type: ignore[
             yield scenario, await side.play_alone(scenario)
 
 
-def judge_played(scenario: Scenario, played: Played | Exception) -> Judged:
-    if isinstance(played, Exception):
-        why = f"it could not be played on the real side: {type(played).__name__}: {played}"
-        return Judged(scenario, Comparison([why]), {})
-    return judge(scenario, lives_of(scenario, played))
-
-
-def judge(scenario: Scenario, real: Lives) -> Judged:
+def judge(scenario: Scenario, plays: Sequence[Lives]) -> Judged:
+    """The embedded side is played once: it does the same each time."""
     played = play_embedded(scenario)
     if isinstance(played, Exception):
         why = f"it could not be played on the embedded side: {type(played).__name__}: {played}"
-        return Judged(scenario, Comparison([why]), real)
-    return Judged(scenario, compare(scenario, lives_of(scenario, played), real), real)
+        return Judged(scenario, tuple(Comparison([why]) for _ in plays), tuple(plays))
+    ours = lives_of(scenario, played)
+    found = (compare(scenario, ours, real) if real else Comparison([NOT_PLAYED]) for real in plays)
+    return Judged(scenario, tuple(found), tuple(plays))
 
 
-def recorded(scenario: Scenario) -> Lives | None:
-    """The real side as it was recorded, or None."""
+def recorded(scenario: Scenario) -> list[Lives]:
+    """The real side as it was recorded, play by play; empty where it never was."""
     file = RECORDED / f"{scenario.name}.json"
-    return from_json(file.read_text()) if file.is_file() else None
+    return plays_from_json(file.read_text()) if file.is_file() else []
 
 
-def record(scenario: Scenario, real: Lives) -> None:
+def record(scenario: Scenario, plays: Sequence[Lives]) -> None:
     RECORDED.mkdir(exist_ok=True)
-    (RECORDED / f"{scenario.name}.json").write_text(to_json(real))
+    (RECORDED / f"{scenario.name}.json").write_text(plays_to_json(plays))

@@ -127,12 +127,20 @@ def to_json(lives: Lives) -> str:
     return "{" + lines + "}\n"
 
 
+def plays_to_json(plays: Sequence[Lives]) -> str:
+    return "[" + ",\n".join(to_json(lives).rstrip() for lives in plays) + "]\n"
+
+
+def plays_from_json(text: str) -> list[Lives]:
+    return [_lives(each) for each in json.loads(text)]
+
+
 def _rows(life: Life) -> dict[str, list[list[Any]]]:
     return {track: [[round(t_s, 2), value] for t_s, value in steps] for track, steps in sorted(life.tracks.items())}
 
 
-def from_json(text: str) -> Lives:
-    return {alias: [_life(tracks) for tracks in each] for alias, each in json.loads(text).items()}
+def _lives(rows: dict[str, list[dict[str, list[list[Any]]]]]) -> Lives:
+    return {alias: [_life(tracks) for tracks in each] for alias, each in rows.items()}
 
 
 def _life(tracks: dict[str, list[list[Any]]]) -> Life:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bothsides.objects import deployment, hpa, pods_metric
 from bothsides.stage import Scenario, Script, Stage
 
-from harness.kube.port import DEPLOYMENT, EVENT, HPA, Json
+from harness.kube.port import DEPLOYMENT, EVENT, HPA, POD, Json
 
 LOOKS = (HPA, DEPLOYMENT, EVENT)
 QUEUE = pods_metric("10")
@@ -112,10 +112,25 @@ async def external(stage: Stage) -> None:
 
 
 async def external_value(stage: Stage) -> None:
-    give_external(stage, 25, 5)
+    """Ready pods times the ratio: one pod more at each step, so that no step's pods can be half ready at a look."""
+    give_external(stage, 19, 5)
     selected = {"name": "queue", "selector": {"matchLabels": {"model": "m"}}}
     total = {"type": "External", "external": {"metric": selected, "target": {"type": "Value", "value": "20"}}}
-    await scaled(stage, hpa(total))
+    await scaled(stage, hpa(total, high=4))
+    await stage.at(LATE_S + 13)
+
+
+async def external_unready(stage: Stage) -> None:
+    """Half of the pods are unready: by twice the target there is nothing to add."""
+    await stage.create(DEPLOYMENT, deployment(replicas=4))
+    await stage.at(LATE_S + 2)
+    stage.health.sick.append({"app": "web", "stage": stage.namespace})
+    for each in (await stage.pods(app="web"))[:2]:
+        await stage.patch(POD, each["metadata"]["name"], {"metadata": {"labels": {"stage": stage.namespace}}})
+    await stage.at(LATE_S + 6)
+    give_external(stage, 40)
+    target = {"type": "Value", "value": "20"}
+    await stage.create(HPA, hpa({"type": "External", "external": {"metric": {"name": "queue"}, "target": target}}))
     await stage.at(LATE_S + 10)
 
 
@@ -217,6 +232,7 @@ SCENARIOS = (
     _scenario("ambiguous", "two autoscalers over the same pods both stop", ambiguous),
     _scenario("external", "an external metric, by average and missing", external),
     _scenario("external-value", "an external metric by value, with a selector", external_value),
+    _scenario("external-unready", "an external metric by value counts ready pods only", external_unready),
     _scenario("object", "a metric of an object, by value and by average", of_object),
     _scenario("to-zero", "scale to zero and back on an external metric", to_zero),
     _scenario("resource", "a resource metric where nobody serves any", resource),
