@@ -25,6 +25,8 @@ _BLINDING = frozenset({"Node", "Pod"})
 _HOUR_S = 3600.0
 _MANY = 1_000_000_000
 _OBJECTS = 8
+_REGISTERS_S = 120.0
+"""Scenario seconds within which an instance that was launched has a Node."""
 _SETTLE_NS = NS_PER_S // 4
 """Watches of pods and of nodes are not ordered among each other."""
 
@@ -78,11 +80,12 @@ def capacity(history: History, spec: CapacitySpec) -> Finding:
     figures = _figures(history, sums)
     limits = _limits(spec, sums, figures)
     standing = len(limits) if sums.node_ns else 0
-    exercised = len(came) + len(waits) + standing
+    unregistered = _unregistered_at_once(history)
+    exercised = len(came) + len(waits) + standing + unregistered
     limit_ns = span_ns(spec.short_s_max, history.run.time_scale)
     long = [w for w in waits if w.length_ns > limit_ns]
     open_ = [w for w in waits if not w.placed and w not in long and w.end_ns >= recorded_until(history)]
-    wrong = _wrong(history, spec, sums, long) + [text for name, text, bad in limits if bad]
+    wrong = _wrong(history, spec, sums, long, unregistered) + [text for name, text, bad in limits if bad]
     missing = [name for name, _, bad in limits if bad is None]
     gap = blind(history, _BLINDING, history.run.load_start_ns)
     if not sums.node_ns:
@@ -101,7 +104,8 @@ def capacity(history: History, spec: CapacitySpec) -> Finding:
         status, sentence = Status.PASS, _good(history, sums, figures, len(came), waits)
     numbers: dict[str, Value] = {
         "nodes_created": len(came), "nodes_peak": sums.nodes_peak, "nodes_over": sums.over,
-        "pods_short": len(waits), "short_s_worst": _worst_s(history, waits), **figures,
+        "instances_without_node": unregistered,
+        "pods_short": len(waits), "pods_short_late": len(long), "short_s_worst": _worst_s(history, waits), **figures,
     }  # fmt: skip
     story = _story(history, spec, sums, long, wrong) if status is Status.FAIL else ""
     return Finding(
@@ -233,8 +237,28 @@ def _limits(spec: CapacitySpec, sums: Sums, figures: dict[str, Value]) -> list[t
     return found
 
 
-def _wrong(history: History, spec: CapacitySpec, sums: Sums, long: list[Wait]) -> list[str]:
+def _unregistered_at_once(history: History) -> int:
+    """The most NodeClaims at once that had been launched for ``_REGISTERS_S`` and had no Node."""
+    born = {node.name: node.born_ns for node in lives(history.objects, "Node")}
+    spans = []
+    for claim in lives(history.objects, "NodeClaim"):
+        launched = claim.when(lambda c: condition(c, "Launched").get("status") == "True")
+        if launched is None:
+            continue
+        names = (claim.name, str(claim.last.get("status", {}).get("nodeName") or ""))
+        ends = [born[name] for name in names if name in born] + ([claim.gone.t_ns] if claim.gone else [])
+        late_ns = launched.t_ns + span_ns(_REGISTERS_S, history.run.time_scale)
+        spans.append((late_ns, min(ends, default=recorded_until(history))))
+    return max((sum(1 for a, b in spans if a <= t < b) for t, _ in spans), default=0)
+
+
+def _wrong(history: History, spec: CapacitySpec, sums: Sums, long: list[Wait], unregistered: int) -> list[str]:
     parts = []
+    if spec.unregistered_max is not None and unregistered > spec.unregistered_max:
+        parts.append(
+            f"{count(unregistered, 'instance')} at once without a Node {_REGISTERS_S:.0f} s after their launch "
+            f"(allowed {spec.unregistered_max})"
+        )
     if long:
         worst = long[0]
         held = f"waited for GPUs for {both(worst.length_ns, history.run.time_scale)}"
@@ -286,6 +310,13 @@ def _first_broken(history: History, spec: CapacitySpec, sums: Sums) -> tuple[str
     if spec.protected_ready_min is not None and (sums.protected_min or 0) < spec.protected_ready_min:
         change = "keep some replicas off spot: a node affinity, or a second Deployment for the floor"
         return "the ready replicas were all, or too many of them, on spot nodes", change, sums.protected_ns
+    if spec.unregistered_max is not None and (lost := _unregistered_at_once(history)) > spec.unregistered_max:
+        cause = f"{count(lost, 'instance')} ran and were paid for without ever becoming a Node"
+        return (
+            cause,
+            "look at the machine's image and user data; launch no second one before the first has joined",
+            None,
+        )
     idle = sums.gpu_ns - sums.serving_ns
     starting = sums.starting_ns / idle if idle else 0.0
     scale = history.run.time_scale

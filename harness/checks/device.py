@@ -18,6 +18,7 @@ from harness.history.lives import (
     disrupted,
     going,
     gpus_of,
+    labels_of,
     lives,
     node_of,
     ready,
@@ -32,9 +33,10 @@ if TYPE_CHECKING:
     from harness.spec.checks import DeviceSpec
 
 NEEDS = ("machine_did_not_stall",)
-PROVES = "a GPU given twice or a rejected pod"
+PROVES = "a GPU given twice, another model than declared or a rejected pod"
 """Needs nothing to hold, unlike a GPU that was lost for too long."""
 _BLINDING = frozenset({"Node", "Pod"})
+_PRODUCT = "nvidia.com/gpu.product"
 _REFUSALS = ("UnexpectedAdmissionError", "OutOf")
 """Reasons by which a kubelet rejects a pod for want of a device."""
 
@@ -69,6 +71,19 @@ class Lost:
         return "never showed" if self.never_there else "lacked"
 
 
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A pod that was bound to a node whose GPUs are none of those that the workload was declared for."""
+
+    pod: str
+    node: str
+    product: str
+    event: ObjectEvent
+
+    def __str__(self) -> str:
+        return f"{self.pod} on {self.node}, which has {self.product}"
+
+
 def device(history: History, spec: DeviceSpec) -> Finding:
     """Put to the test by every pod with GPUs that was bound during the load, and by every GPU that was lost.
 
@@ -87,10 +102,11 @@ def device(history: History, spec: DeviceSpec) -> Finding:
     lost = [span for node in nodes for span in losses(history, node)]
     late = [span for span in lost if span.length_ns > limit_ns]
     undecided = [span for span in lost if span not in late and not span.found and _to_the_end(history, span)]
-    wrong = _wrong(history, spec, doubled, refused, late)
+    other = _other_products(spec, nodes, given)
+    wrong = _wrong(history, spec, doubled, refused, late, other)
     gap = blind(history, _BLINDING)
     exercised = len(given) + len(lost) + len(refused)
-    if wrong and (doubled or len(refused) > spec.admission_failures_max or gap is None):
+    if wrong and (doubled or other or len(refused) > spec.admission_failures_max or gap is None):
         status, sentence = Status.FAIL, "; ".join(wrong)
     elif gap is not None:
         status, sentence = Status.UNKNOWN, f"nothing was seen to be wrong, but the recorder was blind for {gap.kind}"
@@ -111,14 +127,30 @@ def device(history: History, spec: DeviceSpec) -> Finding:
         "admission_failures_max": spec.admission_failures_max,
         "lost": len(lost),
         "found_again": sum(1 for span in lost if span.found),
+        "lost_late": len(late),
         "lost_s_worst": scenario_s(max(s.length_ns for s in lost), history.run.time_scale) if lost else None,
         "lost_s_max": spec.lost_s_max,
         "unhealthy_in_use": len(_unhealthy(pods)),
+        "wrong_gpu_product": len(other),
     }
-    story = _story(history, spec, doubled, refused, late) if status is Status.FAIL else ""
-    rows = _evidence(history, doubled, refused, lost, pods)
-    own = () if doubled or len(refused) > spec.admission_failures_max else NEEDS
+    story = _story(history, spec, doubled, refused, late, other) if status is Status.FAIL else ""
+    rows = _evidence(history, doubled, refused, lost, pods, other)
+    own = () if doubled or other or len(refused) > spec.admission_failures_max else NEEDS
     return Finding("device", Role.CHECK, status, sentence, exercised, numbers, rows, own, story=story)
+
+
+def _other_products(spec: DeviceSpec, nodes: list[Life], given: list[Life]) -> list[Other]:
+    """A node that does not say what it has (feature discovery is late) is not held to be wrong."""
+    if not spec.gpu_products:
+        return []
+    has = {node.name: str(labels_of(node.last).get(_PRODUCT) or "") for node in nodes}
+    found = []
+    for pod in given:
+        bound = pod.when(lambda p: bool(node_of(p)))
+        node = node_of(bound.object) if bound else ""
+        if bound is not None and (product := has.get(node)) and product not in spec.gpu_products:
+            found.append(Other(pod.name, node, product, bound))
+    return found
 
 
 def _bound_ns(pod: Life) -> int:
@@ -208,9 +240,14 @@ def _wrong(
     doubled: list[Doubled],
     refused: list[tuple[Life, ObjectEvent]],
     late: list[Lost],
+    other: list[Other],
 ) -> list[str]:
     scale = history.run.time_scale
     parts = []
+    if other:
+        parts.append(
+            f"{count(len(other), 'pod')} on another GPU than declared: {other[0]} ({listed(list(spec.gpu_products))})"
+        )
     if doubled:
         first = doubled[0]
         parts.append(f"{first.node} gave GPUs out twice: {first.why} ({listed(list(first.pods))})")
@@ -242,7 +279,17 @@ def _story(
     doubled: list[Doubled],
     refused: list[tuple[Life, ObjectEvent]],
     late: list[Lost],
+    other: list[Other],
 ) -> str:
+    if other and not doubled:
+        return tell(
+            promised=f"pods with GPUs run on {listed(list(spec.gpu_products))}",
+            happened=str(other[0]),
+            when=moment(history, other[0].event.t_ns),
+            objects=[name for each in other for name in (each.pod, each.node)],
+            cause=f"{other[0].node} came with {other[0].product}",
+            change="narrow the requirements of its pool to the GPUs that the workload was measured on",
+        )
     if doubled:
         first = doubled[0]
         return tell(
@@ -288,6 +335,7 @@ def _evidence(
     refused: list[tuple[Life, ObjectEvent]],
     lost: list[Lost],
     pods: list[Life],
+    other: list[Other],
 ) -> tuple[Evidence, ...]:
     scale = history.run.time_scale
     found = [
@@ -296,6 +344,9 @@ def _evidence(
         )
         for d in doubled
     ]
+    for each in other:
+        text, about = f"{each}, which was not declared", {"pod": each.pod, "node": each.node, "product": each.product}
+        found.append(Evidence(f"objects:{each.event.index}", each.event.t_ns, text, {**about}))
     for pod, event in refused:
         said = str(event.object.get("status", {}).get("message") or "")
         facts: dict[str, Value] = {"pod": pod.name, "node": node_of(event.object)}

@@ -11,6 +11,7 @@ from harness.checks.capacity import capacity
 from harness.checks.change_undone import change_undone
 from harness.checks.controllers import controllers
 from harness.checks.device import device
+from harness.checks.failure_class import with_class
 from harness.checks.faults_observed import faults_observed
 from harness.checks.gang import gang
 from harness.checks.graceful_drain import graceful_drain
@@ -66,9 +67,13 @@ VALIDITY: dict[str, Callable[[History], Finding]] = {
 @collector_resting()
 def judge(history: History, specs: Sequence[CheckSpec]) -> Verdict:
     """The checks in the order asked for, then the validity checks, merged by the one rule."""
-    findings = [_answer(spec.name, Role.CHECK, partial(CHECKS[spec.name], history, spec)) for spec in specs]
+    findings = [_answer(spec.name, Role.CHECK, partial(_judged, history, spec)) for spec in specs]
     findings += [_answer(name, Role.VALIDITY, partial(check, history)) for name, check in VALIDITY.items()]
     return merge(findings)
+
+
+def _judged(history: History, spec: CheckSpec) -> Finding:
+    return with_class(history, CHECKS[spec.name](history, spec))
 
 
 def _answer(name: str, role: Role, ask: Callable[[], Finding]) -> Finding:

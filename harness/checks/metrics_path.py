@@ -29,7 +29,9 @@ _BLINDING = frozenset({"Deployment", "ReplicaSet", "HorizontalPodAutoscaler", "P
 _WAITED_NS = NS_PER_S // 2
 """A request that has no token this long after it was sent is taken to wait: an idle server answers sooner."""
 _JOIN_NS = NS_PER_S
-"""Pressures with a shorter pause between them are one."""
+"""Pressures with a shorter pause between them are one. The autoscaler may read so much sooner than the recorder."""
+_BLIND_S = 60.0
+"""Scenario seconds without a reading after which no step down can rest on one, whatever hole the limits allow."""
 _COUNTS_WAITING = ("waiting", "queue")
 
 
@@ -100,9 +102,11 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
     pressures = [p for name, target in metrics.items() for p in pressures_of(history, name, target, read[name])]
     judged = [p for p in pressures if p.seen_ns is not None or p.end_ns - p.start_ns > limit_ns]
     slow = [p for p in judged if p.lag_ns is None or p.lag_ns > limit_ns]
-    holes = [h for name in metrics for h in holes_of(history, name, read[name], hole_ns)]
+    blind_ns = min(hole_ns, span_ns(_BLIND_S, history.run.time_scale))
+    gone = [h for name in metrics for h in holes_of(history, name, read[name], blind_ns)]
+    holes = [h for h in gone if h.end_ns - h.start_ns > hole_ns]
     old = [e for n, target in metrics.items() for e in echoes(n, target, read[n], rows_of(history), limit_ns)]
-    seen = _Seen(judged, slow, [h for h in holes if h.watched], _blind_steps(history, holes), old)
+    seen = _Seen(judged, slow, [h for h in holes if h.watched], _blind_steps(history, gone), old)
     wrong = _wrong(history, spec, seen)
     unwatched = [h for h in holes if not h.watched]
     if not metrics:
@@ -227,7 +231,7 @@ def _blind_steps(history: History, holes: list[Hole]) -> list[BlindStep]:
                     continue
                 active = condition(scaler.at(event.t_ns) or {}, "ScalingActive")
                 said = str(active.get("reason") or "")
-                hole = next((h for h in holes if h.watched and h.start_ns < event.t_ns < h.end_ns), None)
+                hole = next((h for h in holes if h.watched and h.start_ns < event.t_ns < h.end_ns - _JOIN_NS), None)
                 if active.get("status") == "False" and said.startswith("FailedGet"):
                     found.append(BlindStep(target.name, before, after, event, f"its autoscaler said {said}"))
                 elif hole is not None:

@@ -105,6 +105,7 @@ def scale_down(history: History, spec: ScaleDownSpec) -> Finding:
         "above_floor": len(excursions),
         "returned": sum(1 for e in excursions if e.back),
         "return_s_worst": None if slowest is None else scenario_s(slowest, history.run.time_scale),
+        "late": len(seen.late),
         "reversals": len(seen.reversals),
         "nodes_short_lived": len(seen.short_lived),
         "streams_at_risk": seen.at_risk,

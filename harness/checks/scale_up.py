@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness.checks.stories import never_decided_story, scale_up_story
 from harness.checks.unanswered import Unanswered, unanswered_rise
 from harness.checks.units import NS_PER_S, both, clock_s, count, scenario_s
-from harness.history.scaleup import STAGES, Origin, Replica, replicas_that_came
+from harness.history.scaleup import STAGES, Origin, Replica, replicas_that_came, waiting_at
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
 if TYPE_CHECKING:
@@ -40,7 +40,10 @@ def scale_up(history: History, spec: ScaleUpSpec) -> Finding:
     answers.sort(key=lambda answer: order[answer[1]])
     status = answers[0][1] if answers else Status.UNKNOWN
     evidence = (
-        *(_row(history, replica, f"added, {why}") for replica, _, why in answers),
+        *(
+            _row(history, replica, f"added, {why}", _late(history, replica, answer, limit_ns))
+            for replica, answer, why in answers
+        ),
         *(_row(history, replica, f"replacement of {replica.predecessor}") for replica in replaced),
     )
     sentence = _sentence(history, spec, answers, replaced)
@@ -89,7 +92,7 @@ def _judge(history: History, replica: Replica, limit_ns: int) -> tuple[Status, s
             if _blind(history, start, until)
             else (Status.FAIL, late)
         )
-    waited = f"{_name(replica)} never served: it waited for {replica.waits_for}"
+    waited = f"{_name(replica)} never served: it waited for {waiting_at(history, replica, until).words}"
     if replica.withdrawn_ns is not None and replica.withdrawn_ns < until:
         return Status.UNKNOWN, f"{waited}; it was withdrawn after {both(replica.withdrawn_ns - start, scale)}"
     if _recorded_until(history) < until:
@@ -162,10 +165,17 @@ def _numbers(history: History, spec: ScaleUpSpec, added: list[Replica], replaced
     }
 
 
-def _row(history: History, replica: Replica, what: str) -> Evidence:
+def _late(history: History, replica: Replica, answer: Status, limit_ns: int) -> dict[str, Value]:
+    """What one that is late waited for when its time was up, by one word."""
+    if answer is not Status.FAIL or replica.start_ns is None:
+        return {}
+    return {"waited_for": waiting_at(history, replica, replica.start_ns + limit_ns).what.value}
+
+
+def _row(history: History, replica: Replica, what: str, more: dict[str, Value] | None = None) -> Evidence:
     """One replica with all its marks, in scenario seconds since its clock started."""
     scale, start = history.run.time_scale, replica.start_ns
-    facts: dict[str, Value] = {"pod": replica.pod, "node": replica.node, "origin": str(replica.origin)}
+    facts: dict[str, Value] = {"pod": replica.pod, "node": replica.node, "origin": str(replica.origin), **(more or {})}
     for name in STAGES:
         mark = replica.marks[name]
         if mark.t_ns is not None and start is not None:

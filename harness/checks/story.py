@@ -11,7 +11,7 @@ from harness.history.tables import FaultEvent, FaultStage
 if TYPE_CHECKING:
     from harness.history.reader import History
 
-LABELS = ("Promised:", "What happened:", "When:", "Objects:", "First cause:", "What to change:")
+LABELS = ("Promised:", "What happened:", "When:", "Objects:", "First cause:", "What to change:", "Failure class:")
 NOT_TOLD = "the history does not tell why"
 """For a cause that nothing recorded bears out."""
 

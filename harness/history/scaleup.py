@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from harness.history.autoscaler import needs, readable_ns
 from harness.history.lives import (
     Life,
-    allocatable,
     condition,
     going,
     lives,
@@ -31,6 +30,7 @@ from harness.history.lives import (
 )
 from harness.history.recording import once
 from harness.history.tables import ObjectEvent, ObjectEventType
+from harness.history.waiting import Waiting, never_created, refused, waiting_in
 
 if TYPE_CHECKING:
     from harness.history.reader import History
@@ -39,7 +39,7 @@ LOAD_STEP = "load_step"
 """The supervisor's mark at the planned time of each step of the load."""
 SERVICE_LABEL = "kubernetes.io/service-name"
 _TAIL_NS = 1_000_000_000
-"""What was decided this shortly before the recording's end had no time to happen."""
+"""What was decided this shortly before the recording's end, or before it was taken back, had no time to happen."""
 _SETTLE_NS = 250_000_000
 """Watches of different kinds are not ordered among each other; causes may be received this much after effects."""
 
@@ -57,6 +57,8 @@ class Slot:
     origin: Origin
     event: ObjectEvent | None
     predecessor: str = ""
+    withdrawn_ns: int | None = None
+    """When the size was lowered again before any pod had been made for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class Replica:
     waits_for: str = ""
     """In people's words, the first thing it still waited for; empty when it served."""
     withdrawn_ns: int | None = None
-    """When its pod was itself asked to go before it had served."""
+    """When its pod was itself asked to go before it had served, or was not wanted any more before it was made."""
     created_ns: int | None = None
     """When its pod was first seen: between T1 and it lie quotas and whatever admits pods."""
 
@@ -104,8 +106,19 @@ class Replica:
 @once
 def replicas_that_came(history: History) -> tuple[Replica, ...]:
     """Added replicas and replacements, in the order in which they were decided."""
-    dating = _Dating(history)
+    dating = _dating(history)
     return tuple(dating.replica(slot, pod) for slot, pod in assign(history))
+
+
+def waiting_at(history: History, replica: Replica, t_ns: int) -> Waiting:
+    """What a replica that does not serve before ``t_ns`` waits for then, or when it is withdrawn before."""
+    at_ns = t_ns if replica.withdrawn_ns is None else min(t_ns, replica.withdrawn_ns - 1)
+    return _dating(history).waiting(replica, at_ns)
+
+
+@once
+def _dating(history: History) -> _Dating:
+    return _Dating(history)
 
 
 def assign(history: History) -> list[tuple[Slot, Life | None]]:
@@ -142,8 +155,10 @@ def _assign_set(owner: Life | None, pods: Sequence[Life]) -> list[tuple[Slot, Li
             open_slots += [Slot(event.t_ns, Origin.ADDED, event)] * (after - before)
             to_remove += max(0, before - after)
             while to_remove and open_slots:
-                open_slots.pop()
+                taken = open_slots.pop()
                 to_remove -= 1
+                if event.t_ns - taken.t_ns >= _TAIL_NS:
+                    filled.append((replace(taken, withdrawn_ns=event.t_ns), None))
         elif what == "left":
             pod, left = item
             if to_remove and not condition(left.object, "DisruptionTarget"):
@@ -180,6 +195,10 @@ class _Dating:
         self.load_steps = [mark for mark in history.marks if mark.name == LOAD_STEP]
         self.nodes = {life.name: life for life in lives(history.objects, "Node")}
         self.claims = lives(history.objects, "NodeClaim")
+        self.pods = {life.name: life for life in workload_pods(history)}
+        self.refusals = sorted(found for claim in self.claims for found in refused(claim))
+        self.unmade = _unmade(history)
+        self.end_ns = history.objects[-1].t_ns if history.objects else 0
         self.targets = {life.uid: life for life in lives(history.objects, "Deployment")}
         self.routed = _first_ready_endpoints(history)
         self.pulled = _pull_messages(history)
@@ -193,15 +212,19 @@ class _Dating:
         marks["T1"] = decided
         if pod is None:
             marks |= {name: Stage(None) for name in STAGES[3:]}
-            return Replica(slot.origin, "", "", slot.predecessor, marks, "quota: the pod was never created")
+            replica = Replica(slot.origin, "", "", slot.predecessor, marks, "-", slot.withdrawn_ns)
+            return replace(replica, waits_for=self.waiting(replica, self.end_ns).words)
         node = node_of(pod.last)
         marks |= self._node_stages(pod, node)
         marks |= self._pod_stages(pod)
         left = leaving(pod)
         served = marks["T8"].t_ns
         withdrawn = left.t_ns if left and (served is None or left.t_ns < served) else None
-        waits_for = "" if served is not None else self._waits_for(pod, node, marks)
-        return Replica(slot.origin, pod.name, node, slot.predecessor, marks, waits_for, withdrawn, pod.born_ns)
+        replica = Replica(slot.origin, pod.name, node, slot.predecessor, marks, "", withdrawn, pod.born_ns)
+        if served is not None:
+            return replica
+        at_ns = self.end_ns if withdrawn is None else withdrawn - 1
+        return replace(replica, waits_for=self.waiting(replica, at_ns).words)
 
     def _start(self, slot: Slot, decided_ns: int) -> dict[str, Stage]:
         if slot.origin is Origin.REPLACEMENT:
@@ -289,34 +312,43 @@ class _Dating:
             "T8": served,
         }
 
-    def _waits_for(self, pod: Life, node: str, marks: dict[str, Stage]) -> str:
-        first = next((name for name in STAGES[3:] if marks[name].missed), "T8")
-        if first == "T2":
-            gated = condition(pod.last, "PodScheduled").get("reason") == "SchedulingGated"
-            return "quota: its pod is gated" if gated else "the scheduler: neither placed nor refused"
-        if first == "T3":
-            return "cloud capacity: no node was decided for it"
-        if first in ("T4", "T5"):
-            return self._node_waits_for(pod, node, marks)
-        if first == "T6":
-            return "its image" if node else "a node: none was given to it"
-        if first == "T7":
-            return "its model to warm up"
-        return "traffic: it was ready, but no first token came from it"
-
-    def _node_waits_for(self, pod: Life, node: str, marks: dict[str, Stage]) -> str:
-        claim = self._claim(node, marks["T2"].t_ns or pod.born_ns)
-        launched = claim is not None and condition(claim.last, "Launched").get("status") == "True"
-        if marks["T4"].missed:
-            return "its node to start" if launched else "cloud capacity: its NodeClaim got no instance"
+    def waiting(self, replica: Replica, at_ns: int) -> Waiting:
+        pod = self.pods.get(replica.pod)
+        if pod is None:
+            made_ns = replica.marks["T1"].t_ns or 0
+            return never_created(next((said for t, said in reversed(self.unmade) if made_ns <= t <= at_ns), ""))
+        marks, reached = replica.marks, pod.at(at_ns) or pod.last
+        stage = next((n for n in STAGES[3:] if marks[n].needed and not _by(marks[n].t_ns, at_ns)), "T8")
+        since_ns = marks["T2"].t_ns or pod.born_ns
+        node = node_of(reached)
+        claim = self._claim(node, since_ns)
         life = self.nodes.get(node or _node_name(claim))
-        if life is not None and ready(life.last) and not allocatable(life.last):
-            return "the GPU to appear on its node"
-        return "its node to start"
+        said = [words for t, words in self.refusals if since_ns - _SETTLE_NS <= t <= at_ns]
+        return waiting_in(
+            stage,
+            reached,
+            claim.at(at_ns) if claim else None,
+            life.at(at_ns) if life else None,
+            said[-1] if said else "",
+        )
+
+
+def _by(t_ns: int | None, at_ns: int) -> bool:
+    return t_ns is not None and t_ns <= at_ns
 
 
 def _node_name(claim: Life | None) -> str:
     return str(claim.last.get("status", {}).get("nodeName") or claim.name) if claim else ""
+
+
+def _unmade(history: History) -> list[tuple[int, str]]:
+    """When ReplicaSets said that they could not make a pod, and why."""
+    said = (
+        (event.t_ns, str(condition(event.object, "ReplicaFailure").get("message") or ""))
+        for life in lives(history.objects, "ReplicaSet")
+        for event in life.seen
+    )
+    return sorted((t, words) for t, words in said if words)
 
 
 def _first_ready_endpoints(history: History) -> dict[str, ObjectEvent]:

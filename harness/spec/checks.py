@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, Strict, model_validator
 
 from harness.spec.document import did_you_mean
-from harness.spec.model import CountFromZero, Ratio, Seconds, SecondsFromZero, SpecModel, mistake
+from harness.spec.model import CountFromZero, Ratio, Seconds, SecondsFromZero, SpecModel, Text, mistake
 
 PhaseName = Literal["warm_up", "steady", "fault", "recovery", "all"]
 
@@ -150,6 +150,8 @@ class CapacitySpec(CheckSpec):
     cost_per_hour_max: Price | None = None
     cost_per_million_tokens_max: Price | None = None
     spot_ratio_max: Ratio | None = None
+    unregistered_max: CountFromZero | None = None
+    """Instances at once that were launched, are paid for, and had no Node two minutes later."""
     protected_ready_min: CountFromZero | None = None
     """Ready replicas on nodes that are not spot, at every moment of the load."""
 
@@ -161,6 +163,8 @@ class DeviceSpec(CheckSpec):
 
     admission_failures_max: CountFromZero = 0
     lost_s_max: Seconds = 300.0
+    gpu_products: tuple[Text, ...] = ()
+    """Labels `nvidia.com/gpu.product` of the nodes that pods with GPUs may run on; any, when there is none."""
 
 
 class ControllersSpec(CheckSpec):

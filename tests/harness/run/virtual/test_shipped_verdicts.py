@@ -41,7 +41,10 @@ def test_an_experiment_comes_to_its_verdict(name: str, tmp_path: Path) -> None:
         assert ran.verdict.status.value == "pass", ran.verdict.sentence
     else:
         expect_failed(ran, expected["check"])
-        assert expected["words"] in ran.finding(expected["check"]).sentence
+        finding = ran.finding(expected["check"])
+        assert expected["words"] in finding.sentence
+        told = (finding.numbers.get("failure_class"), finding.numbers.get("sub_cause"))
+        assert told == (expected.get("class"), expected.get("cause")) or "class" not in expected, finding.numbers
 
 
 @pytest.mark.parametrize(("twin", "check"), [pair for name in PLAYED for pair in EXPECTED[name]["twins"].items()])
