@@ -7,7 +7,7 @@ READY  := $(VENV)/.installed
 UV_VERSION := 0.13.9
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo controlplane test test-controlplane behaviour repeat bench verdict-matrix fault-matrix gate check format lock clean
+.PHONY: help setup demo controlplane test test-crash test-controlplane behaviour repeat bench verdict-matrix fault-matrix gate check format lock clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -44,6 +44,9 @@ conformance: $(READY)  ## the embedded API beside a real kube-apiserver, case by
 
 fuzz: $(READY)  ## 10,000 random and mutated requests to the embedded API
 	@FUZZ=10000 $(BIN)/python -m pytest -q tests/fakes/kube/test_kube_fuzz.py
+
+test-crash: $(READY)  ## kill -9 at 200 random moments over all faults: who stops, and what is left (up to half an hour)
+	@$(BIN)/python tests/crash/crash_run.py --write
 
 repeat: $(READY)  ## every shipped experiment over ten seeds (about an hour)
 	@$(BIN)/python tests/whole_runs/repeat.py --reports reports/repeat

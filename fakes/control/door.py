@@ -14,12 +14,9 @@ from random import Random
 from fakes.timing import Timing
 from harness.kube.port import (
     POD,
+    ForwardingKube,
     Gone,
-    Json,
     Kube,
-    ObjectList,
-    Patch,
-    PatchType,
     Resource,
     WatchClosed,
     WatchEvent,
@@ -76,7 +73,7 @@ class Door:
             watching.cut(gone)
 
     async def enter(self, resource: Resource, verb: str) -> None:
-        """Raises what the client gets in place of an answer."""
+        """Raises what the client gets in place of an answer. ``verb``: a subresource's name for a call of that."""
         if self.parent is not None:
             await self.parent.enter(resource, verb)
         if not self._open.is_set():
@@ -131,27 +128,17 @@ class _Watching:
             raise WatchClosed("the connection of the watch was cut")
 
 
-class DoorKube:
+class DoorKube(ForwardingKube):
     """The Kube port through a door."""
 
     def __init__(self, kube: Kube, door: Door) -> None:
-        self._kube = kube
+        super().__init__(kube)
         self._door = door
 
-    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Json:
-        await self._door.enter(resource, "get")
-        return await self._kube.get(resource, name, namespace)
-
-    async def list(
-        self,
-        resource: Resource,
-        namespace: str | None = None,
-        *,
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> ObjectList:
-        await self._door.enter(resource, "list")
-        return await self._kube.list(resource, namespace, label_selector=label_selector, field_selector=field_selector)
+    async def enter(
+        self, verb: str, resource: Resource, namespace: str | None, name: str = "", subresource: str = ""
+    ) -> None:
+        await self._door.enter(resource, subresource or verb)
 
     async def watch(
         self,
@@ -175,48 +162,6 @@ class DoorKube:
                 yield event
         finally:
             self._door.watches.discard(watching)
-
-    async def create(self, resource: Resource, obj: Json, namespace: str | None = None) -> Json:
-        await self._door.enter(resource, "create")
-        return await self._kube.create(resource, obj, namespace)
-
-    async def update(self, resource: Resource, obj: Json, *, subresource: str | None = None) -> Json:
-        await self._door.enter(resource, "update")
-        return await self._kube.update(resource, obj, subresource=subresource)
-
-    async def patch(
-        self,
-        resource: Resource,
-        name: str,
-        patch: Patch,
-        namespace: str | None = None,
-        *,
-        type: PatchType = PatchType.MERGE,
-        subresource: str | None = None,
-    ) -> Json:
-        await self._door.enter(resource, "patch")
-        return await self._kube.patch(resource, name, patch, namespace, type=type, subresource=subresource)
-
-    async def delete(
-        self,
-        resource: Resource,
-        name: str,
-        namespace: str | None = None,
-        *,
-        grace_s: int | None = None,
-        uid: str | None = None,
-        propagation: str | None = None,
-    ) -> None:
-        await self._door.enter(resource, "delete")
-        await self._kube.delete(resource, name, namespace, grace_s=grace_s, uid=uid, propagation=propagation)
-
-    async def evict(self, name: str, namespace: str, *, grace_s: int | None = None, dry_run: bool = False) -> None:
-        await self._door.enter(POD, "evict")
-        await self._kube.evict(name, namespace, grace_s=grace_s, dry_run=dry_run)
-
-    async def bind(self, name: str, namespace: str, node: str) -> None:
-        await self._door.enter(POD, "bind")
-        await self._kube.bind(name, namespace, node)
 
 
 class Doors:

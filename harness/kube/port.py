@@ -216,3 +216,88 @@ class Kube(Protocol):
     async def bind(self, name: str, namespace: str, node: str) -> None:
         """POST pods/NAME/binding; raises ``Conflict`` when the pod is bound already."""
         ...
+
+
+class ForwardingKube:
+    """A ``Kube`` in front of another one, for those who stand in between: each call comes by ``enter`` first, which may
+    wait, refuse by raising, or do something of its own before the call goes on."""
+
+    def __init__(self, kube: Kube) -> None:
+        self._kube = kube
+
+    async def enter(
+        self, verb: str, resource: Resource, namespace: str | None, name: str = "", subresource: str = ""
+    ) -> None:
+        """Verbs are those of RBAC: an eviction is a ``create`` of ``pods/eviction``."""
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Json:
+        await self.enter("get", resource, namespace, name)
+        return await self._kube.get(resource, name, namespace)
+
+    async def list(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> ObjectList:
+        await self.enter("list", resource, namespace)
+        return await self._kube.list(resource, namespace, label_selector=label_selector, field_selector=field_selector)
+
+    async def watch(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        resource_version: str,
+        label_selector: str = "",
+    ) -> AsyncIterator[WatchEvent]:
+        await self.enter("watch", resource, namespace)
+        async for event in self._kube.watch(
+            resource, namespace, resource_version=resource_version, label_selector=label_selector
+        ):
+            yield event
+
+    async def create(self, resource: Resource, obj: Json, namespace: str | None = None) -> Json:
+        await self.enter("create", resource, namespace)
+        return await self._kube.create(resource, obj, namespace)
+
+    async def update(self, resource: Resource, obj: Json, *, subresource: str | None = None) -> Json:
+        meta = obj["metadata"]
+        await self.enter("update", resource, meta.get("namespace"), meta.get("name", ""), subresource or "")
+        return await self._kube.update(resource, obj, subresource=subresource)
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: Patch,
+        namespace: str | None = None,
+        *,
+        type: PatchType = PatchType.MERGE,
+        subresource: str | None = None,
+    ) -> Json:
+        await self.enter("patch", resource, namespace, name, subresource or "")
+        return await self._kube.patch(resource, name, patch, namespace, type=type, subresource=subresource)
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        grace_s: int | None = None,
+        uid: str | None = None,
+        propagation: str | None = None,
+    ) -> None:
+        await self.enter("delete", resource, namespace, name)
+        await self._kube.delete(resource, name, namespace, grace_s=grace_s, uid=uid, propagation=propagation)
+
+    async def evict(self, name: str, namespace: str, *, grace_s: int | None = None, dry_run: bool = False) -> None:
+        await self.enter("create", POD, namespace, name, "eviction")
+        await self._kube.evict(name, namespace, grace_s=grace_s, dry_run=dry_run)
+
+    async def bind(self, name: str, namespace: str, node: str) -> None:
+        await self.enter("create", POD, namespace, name, "binding")
+        await self._kube.bind(name, namespace, node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from harness.faults import proc
 from harness.kube.port import LEASE, AlreadyExists, Conflict, Json, Kube, NotFound
 
 NAME = "gpu-harness"
+LEASE_FILE = "lease.json"
+"""In a run's folder while the run holds the lease, or may: written before it is taken."""
 DURATION_S = 60
 """Clock seconds after which a holder that does not renew is taken for dead. Both clocks must agree to within it."""
 RENEW_S = 15.0
@@ -32,16 +35,27 @@ class RunLease:
 
     def __init__(
         self, kube: Kube, namespace: str, holder: str, duration_s: int = DURATION_S,
-        utc_now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        utc_now: Callable[[], datetime] = lambda: datetime.now(UTC), run_dir: Path | None = None,
     ) -> None:  # fmt: skip
+        """``run_dir``: where it is noted down, so that a sweep can give back what a dead run held."""
         self._kube = kube
         self._namespace = namespace
         self._holder = holder
         self._duration_s = duration_s
         self._utc_now = utc_now
+        self._note = None if run_dir is None else run_dir / LEASE_FILE
 
     async def acquire(self) -> None:
         """GuardRefused, naming who holds it, where another run is alive."""
+        if self._note is not None:
+            self._note.write_text(json.dumps({"namespace": self._namespace, "holder": self._holder}) + "\n")
+        try:
+            await self._take()
+        except GuardRefused:
+            self._forget()
+            raise
+
+    async def _take(self) -> None:
         meta = {"name": NAME, "namespace": self._namespace}
         try:
             await self._kube.create(LEASE, {"metadata": meta, "spec": self._spec()}, self._namespace)
@@ -78,7 +92,12 @@ class RunLease:
             if found["spec"].get("holderIdentity") == self._holder:
                 await self._kube.delete(LEASE, NAME, self._namespace, uid=found["metadata"]["uid"])
         except (NotFound, Conflict):
-            return
+            pass  # it is somebody else's by now
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._note is not None:
+            self._note.unlink(missing_ok=True)
 
     def _spec(self) -> Json:
         now = self._stamp()
@@ -107,6 +126,20 @@ class RunLease:
             hint="wait for it; if it is surely dead: gpu-harness sweep, then "
             f"kubectl delete lease {NAME} -n {self._namespace}",
         )
+
+
+async def give_back(kube: Kube, run_dir: Path) -> None:
+    """What a dead run of this folder held. Without a note, or with one that nobody can read, there is nothing."""
+    note = run_dir / LEASE_FILE
+    try:
+        raw = json.loads(note.read_text())
+        namespace, holder = str(raw["namespace"]), str(raw["holder"])
+    except FileNotFoundError:
+        return
+    except (ValueError, KeyError, TypeError):
+        note.unlink()  # torn while it was written, so nothing was taken yet
+        return
+    await RunLease(kube, namespace, holder, run_dir=run_dir).release()
 
 
 def _died_here(holder: str) -> bool:

@@ -46,7 +46,7 @@ def run_experiment(
     """On a target, with Locust and Chaos Toolkit in processes of their own."""
     experiment, plan = prepared.experiment, prepared.plan
     make_target = TARGETS[prepared.target](bin_dir)
-    run_dir, spec_path, command = _begin(prepared, reports, args)
+    run_dir, spec_path, command = begin_run(prepared, reports, args)
     places = Places(folder=run_dir.path, logs=run_dir.logs, ledger=run_dir.ledger)
     target = make_target(wanted_by(experiment, plan.seed), places)
     with make_view(plain) as view:
@@ -67,7 +67,7 @@ def run_virtually(
     from harness.run.virtual.script import read_script
 
     script = read_script(prepared.experiment)
-    run_dir, spec_path, command = _begin(prepared, reports, args)
+    run_dir, spec_path, command = begin_run(prepared, reports, args)
     with make_view(plain) as view, asyncio.Runner(loop_factory=VirtualLoop) as runner:
         started_s = process_time()
 
@@ -90,7 +90,7 @@ def run_virtually(
     return Finished(run_dir, verdict, progress, command)
 
 
-def _begin(prepared: Prepared, reports: Path, args: Sequence[str]) -> tuple[RunDir, str, str]:
+def begin_run(prepared: Prepared, reports: Path, args: Sequence[str]) -> tuple[RunDir, str, str]:
     """The run's folder with spec and plan in it; where in it the experiment lies; and how to repeat the run."""
     experiment, plan = prepared.experiment, prepared.plan
     run_dir = create(reports, experiment.path)

@@ -130,7 +130,7 @@ class Supervisor:
         async with HttpKube(connection.kubeconfig) as kube:
             connection = replace(connection, fingerprint=await self._or_stop(kube.fingerprint()))
             connection.write(self._dir.connection)
-            lease = RunLease(kube, connection.namespace, holder_of(self._dir.path))
+            lease = RunLease(kube, connection.namespace, holder_of(self._dir.path), run_dir=self._dir.path)
             await self._or_stop(lease.acquire())
             self._lease_lost = asyncio.create_task(lease.keep())
             recorder = Recorder(kube, self._clock, writer, connection, self._settings.workload)

@@ -24,6 +24,7 @@ from harness.faults.undo import UNDO_FILE, ResumeProcess, UndoEntry, UndoJournal
 from harness.faults.undoing import by_hand
 from harness.kube.http import HttpKube
 from harness.kube.port import ApiError
+from harness.run.lease import LEASE_FILE, NAME, give_back
 from harness.run.lock import is_alive
 from harness.targets.base import CONNECTION_FILE, Connection
 
@@ -55,17 +56,19 @@ class Leftover:
 
 
 def find_runs(roots: Sequence[Path]) -> Iterator[Path]:
-    """Folders under the roots whose journal has something pending, or lines that nobody can read."""
+    """Folders under the roots whose journal has something pending, or lines that nobody can read, or that hold the
+    cluster's lease."""
     seen: set[Path] = set()
     for root in roots:
-        for journal in sorted(root.rglob(UNDO_FILE)) if root.is_dir() else ():
-            folder = journal.parent.resolve()
+        kept = {*root.rglob(UNDO_FILE), *root.rglob(LEASE_FILE)} if root.is_dir() else ()
+        for file in sorted(kept):
+            folder = file.parent.resolve()
             if folder in seen:
                 continue
             seen.add(folder)
-            found = replay(journal)
-            if found.pending or found.damaged:
-                yield journal.parent
+            found = replay(file.with_name(UNDO_FILE))
+            if found.pending or found.damaged or file.with_name(LEASE_FILE).exists():
+                yield file.parent
 
 
 def sweep(run_dirs: Sequence[Path], *, heal: bool, say: Callable[[str], None]) -> ExitCode:
@@ -86,6 +89,8 @@ async def sweep_one(run_dir: Path, *, heal: bool) -> Leftover:
     """One run's leftovers, healed unless only to be listed."""
     journal = replay(run_dir / UNDO_FILE)
     pending = tuple(_said(entry) for entry in journal.pending) + journal.damaged
+    if (run_dir / LEASE_FILE).exists():
+        pending += ("it holds the cluster's lease, which keeps other runs away",)
     if is_alive(run_dir):
         return Leftover(run_dir, Found.ALIVE, ("its process is still running, and heals by itself",))
     if not heal:
@@ -104,7 +109,7 @@ async def sweep_one(run_dir: Path, *, heal: bool) -> Leftover:
     if gone is not None:
         _close_with_the_cluster(run_dir, connection, gone)
     report = await heal_all(run_dir, connection)
-    left = report.left + report.errors
+    left = report.left + report.errors + await _give_back_lease(run_dir, connection, gone)
     done = tuple(f"undone: {line}" for line in report.undone)
     return Leftover(run_dir, Found.LEFT if left else Found.HEALED, (*left, *done))
 
@@ -160,6 +165,22 @@ async def _another_cluster(connection: Connection) -> str | None:
     if found == connection.fingerprint:
         return None
     return f"another cluster answers there (kube-system has uid {found}, the run's had {connection.fingerprint})"
+
+
+async def _give_back_lease(run_dir: Path, connection: Connection, gone: str | None) -> tuple[str, ...]:
+    """What kept it from being given back; a lease in a cluster that has ended ended with it."""
+    if gone is not None:
+        (run_dir / LEASE_FILE).unlink(missing_ok=True)
+    if not (run_dir / LEASE_FILE).exists():
+        return ()
+    try:
+        async with HttpKube(connection.kubeconfig) as kube:
+            await give_back(kube, run_dir)
+    except (HarnessError, ApiError, OSError) as error:
+        return (
+            f"the lease was not given back: {error}; by hand: kubectl delete lease {NAME} -n {connection.namespace}",
+        )
+    return ()
 
 
 def _close_with_the_cluster(run_dir: Path, connection: Connection, why: str) -> None:

@@ -155,7 +155,7 @@ async def _release_lease(run: RunContext) -> None:
 
 
 def _lease(run: RunContext, kube: HttpKube) -> RunLease:
-    return RunLease(kube, run.settings.namespace, holder_of(run.run_dir), LEASE_S)
+    return RunLease(kube, run.settings.namespace, holder_of(run.run_dir), LEASE_S, run_dir=run.run_dir)
 
 
 def _stop_if_interrupted(run: RunContext | None) -> None:

@@ -27,13 +27,12 @@ from harness.history.tables import FaultStage
 from harness.kube.port import (
     DEPLOYMENT,
     ApiError,
+    ForwardingKube,
     Json,
     Kube,
-    ObjectList,
     Patch,
     PatchType,
     Resource,
-    WatchEvent,
 )
 from harness.run.playing import Play, play
 from harness.run.virtual.cluster import Cluster
@@ -248,34 +247,8 @@ class Disconnected:
         return await self._world.watches_begun()
 
 
-class Unwritten:
+class Unwritten(ForwardingKube):
     """A ``Kube`` that reads, and drops what is written."""
-
-    def __init__(self, kube: Kube) -> None:
-        self._kube = kube
-
-    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Json:
-        return await self._kube.get(resource, name, namespace)
-
-    async def list(
-        self,
-        resource: Resource,
-        namespace: str | None = None,
-        *,
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> ObjectList:
-        return await self._kube.list(resource, namespace, label_selector=label_selector, field_selector=field_selector)
-
-    def watch(
-        self,
-        resource: Resource,
-        namespace: str | None = None,
-        *,
-        resource_version: str,
-        label_selector: str = "",
-    ) -> AsyncIterator[WatchEvent]:
-        return self._kube.watch(resource, namespace, resource_version=resource_version, label_selector=label_selector)
 
     async def create(self, resource: Resource, obj: Json, namespace: str | None = None) -> Json:
         return obj

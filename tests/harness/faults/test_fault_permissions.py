@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -12,7 +11,7 @@ import yaml
 from harness.faults.fault import Fault, Variant
 from harness.faults.permissions import Need, access_reviews, needs_of_a_run, rbac_objects
 from harness.faults.registry import FAULTS
-from harness.kube.port import DEPLOYMENT, LEASE, NODE, POD, Json, Kube, ObjectList, Resource, WatchEvent, api_error
+from harness.kube.port import DEPLOYMENT, LEASE, NODE, POD, ForwardingKube, Kube, Resource, api_error
 from harness.run.allowing import rbac_text
 from harness.run.record.recorder import RECORDED
 from harness.run.virtual.rehearsal import rehearse
@@ -21,61 +20,27 @@ ROOT = Path(__file__).resolve().parents[3]
 NS = "inference"
 
 
-class AsUser:
+class AsUser(ForwardingKube):
     """A ``Kube`` that refuses what is not among the needs, as RBAC does."""
 
     def __init__(self, kube: Kube, needs: Sequence[Need]) -> None:
-        self._kube = kube
+        super().__init__(kube)
         self._needs = needs
 
-    def _check(self, verb: str, resource: Resource, namespace: str | None, name: str = "", sub: str = "") -> None:
+    async def enter(
+        self, verb: str, resource: Resource, namespace: str | None, name: str = "", subresource: str = ""
+    ) -> None:
         for need in self._needs:
             if (
                 (need.resource.group, need.resource.plural) == (resource.group, resource.plural)
                 and verb in need.verbs
-                and need.subresource in (sub, "*")
+                and need.subresource in (subresource, "*")
                 and need.namespace in (None, namespace)
                 and need.name in ("", name)
             ):
                 return
         where = f" in {namespace}" if namespace else ""
         raise api_error(403, {"code": 403, "reason": "Forbidden", "message": f"{verb} {resource.plural}{where}"})
-
-    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Json:
-        self._check("get", resource, namespace, name)
-        return await self._kube.get(resource, name, namespace)
-
-    async def list(self, resource: Resource, namespace: str | None = None, **selectors: str) -> ObjectList:
-        self._check("list", resource, namespace)
-        return await self._kube.list(resource, namespace, **selectors)
-
-    def watch(self, resource: Resource, namespace: str | None = None, **more: str) -> AsyncIterator[WatchEvent]:
-        self._check("watch", resource, namespace)
-        return self._kube.watch(resource, namespace, **more)
-
-    async def create(self, resource: Resource, obj: Json, namespace: str | None = None) -> Json:
-        self._check("create", resource, namespace)
-        return await self._kube.create(resource, obj, namespace)
-
-    async def update(self, resource: Resource, obj: Json, *, subresource: str | None = None) -> Json:
-        self._check("update", resource, obj["metadata"].get("namespace"), obj["metadata"]["name"], subresource or "")
-        return await self._kube.update(resource, obj, subresource=subresource)
-
-    async def patch(self, resource: Resource, name: str, patch: Any, namespace: str | None = None, **more: Any) -> Json:
-        self._check("patch", resource, namespace, name, more.get("subresource") or "")
-        return await self._kube.patch(resource, name, patch, namespace, **more)
-
-    async def delete(self, resource: Resource, name: str, namespace: str | None = None, **more: Any) -> None:
-        self._check("delete", resource, namespace, name)
-        await self._kube.delete(resource, name, namespace, **more)
-
-    async def evict(self, name: str, namespace: str, **more: Any) -> None:
-        self._check("create", POD, namespace, name, "eviction")
-        await self._kube.evict(name, namespace, **more)
-
-    async def bind(self, name: str, namespace: str, node: str) -> None:
-        self._check("create", POD, namespace, name, "binding")
-        await self._kube.bind(name, namespace, node)
 
 
 def writing() -> list[tuple[type[Fault], Variant]]:

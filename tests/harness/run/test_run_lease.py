@@ -18,7 +18,7 @@ from fakes.kube.store import Store
 from harness.errors import GuardRefused
 from harness.kube.port import LEASE, NAMESPACE, Json, NotFound
 from harness.run import lease as leases
-from harness.run.lease import DURATION_S, RunLease, holder_of
+from harness.run.lease import DURATION_S, LEASE_FILE, RunLease, give_back, holder_of
 
 NS = "inference"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -104,3 +104,22 @@ async def test_it_is_kept_by_renewing_and_lost_to_whoever_takes_it(setting: Sett
     found = await setting.found()
     await setting.kube.update(LEASE, found | {"spec": found["spec"] | {"holderIdentity": "thief"}})
     assert "thief" in await keeping
+
+
+async def test_what_a_dead_run_held_is_given_back_by_its_note_and_only_that(setting: Setting, tmp_path: Path) -> None:
+    held = RunLease(setting.kube, NS, ELSEWHERE, run_dir=tmp_path)
+    await held.acquire()
+    await give_back(setting.kube, tmp_path)
+    with pytest.raises(NotFound):
+        await setting.found()
+    assert not (tmp_path / LEASE_FILE).exists()
+    await setting.lease("b-host/1/1/y").acquire()
+    await give_back(setting.kube, tmp_path)
+    assert (await setting.found())["spec"]["holderIdentity"] == "b-host/1/1/y"
+
+
+async def test_a_run_that_was_refused_keeps_no_note(setting: Setting, tmp_path: Path) -> None:
+    await setting.lease(ELSEWHERE).acquire()
+    with pytest.raises(GuardRefused):
+        await RunLease(setting.kube, NS, "b-host/1/1/y", utc_now=lambda: NOW, run_dir=tmp_path).acquire()
+    assert list(tmp_path.iterdir()) == []

@@ -16,7 +16,8 @@ from harness.clock import RunClock
 from harness.errors import ExitCode
 from harness.faults.objects import RUN_LABEL
 from harness.faults.undo import UNDO_FILE, CancelInterruption, DeleteObjects, ObjectRef, UndoJournal
-from harness.kube.port import CONFIG_MAP, NotFound
+from harness.kube.port import CONFIG_MAP, LEASE, NotFound
+from harness.run.lease import RunLease
 from harness.run.lock import hold_lock
 from harness.run.sweeping import Found, find_runs, sweep
 from harness.targets.base import CONNECTION_FILE, Connection
@@ -122,6 +123,17 @@ def test_a_run_that_is_alive_heals_by_itself(dead: ChaosRun, said: list[str]) ->
     os.close(held)
     assert sweep([dead.folder], heal=True, say=said.append) is ExitCode.PASS
     assert not extra_exists(dead)
+
+
+def test_a_dead_run_that_only_holds_the_lease_is_found_and_lets_go_of_it(dead: ChaosRun, said: list[str]) -> None:
+    assert sweep([dead.folder], heal=True, say=said.append) is ExitCode.PASS
+    lease = RunLease(dead.world.kube, "inference", "another-host/7/1/x", run_dir=dead.folder)
+    dead.world.do(lease.acquire())
+    assert list(find_runs([dead.folder])) == [dead.folder]
+    assert sweep([dead.folder], heal=True, say=said.append) is ExitCode.PASS, said
+    with pytest.raises(NotFound):
+        dead.world.do(dead.world.kube.get(LEASE, "gpu-harness", "inference"))
+    assert list(find_runs([dead.folder])) == []
 
 
 def test_a_line_that_nobody_can_read_is_never_taken_for_healed(dead: ChaosRun, said: list[str]) -> None:
