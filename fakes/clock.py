@@ -12,13 +12,17 @@ class WallClock:
     def __init__(self, epoch: datetime) -> None:
         self._epoch = epoch.astimezone(UTC)
         self._start_s = asyncio.get_running_loop().time()
+        self._stamped: tuple[float, str] = (-1.0, "")
 
     def now(self) -> datetime:
         return self._epoch + timedelta(seconds=asyncio.get_running_loop().time() - self._start_s)
 
     def stamp(self) -> str:
         """metav1.Time: whole seconds."""
-        return stamp(self.now())
+        now_s = asyncio.get_running_loop().time()
+        if now_s != self._stamped[0]:  # in virtual time many writes are made at one moment
+            self._stamped = (now_s, stamp(self.now()))
+        return self._stamped[1]
 
     def stamp_micro(self) -> str:
         """metav1.MicroTime, as leases and events.k8s.io use."""

@@ -97,16 +97,17 @@ class DisruptionController:
     def _pod_changed(self, type: EventType, new: Json, old: Json | None) -> None:
         if type is EventType.MODIFIED and old is not None and _counted_state(new) == _counted_state(old):
             return
+        pod, face = key_of(new), None if type is EventType.DELETED else _Face.of(new)
         for pdb in self._pdbs_of.get(namespace_of(new)):
-            tally, pod = self._selected[key_of(pdb)], key_of(new)
-            was_in = tally.face(pod) is not None
-            if type is not EventType.DELETED and _selects(pdb, new):
-                tally.put(pod, _Face.of(new))
-            elif was_in:
+            key = key_of(pdb)
+            tally = self._selected[key]
+            if face is not None and _selects(pdb, new):
+                tally.put(pod, face)
+            elif tally.face(pod) is not None:
                 tally.drop(pod)
             else:
                 continue
-            self._loop.queue.add(key_of(pdb))
+            self._loop.queue.add(key)
 
     def _scale_changed(self, type: EventType, new: Json, old: Json | None) -> None:
         if type is EventType.MODIFIED and old is not None and wanted_replicas(new) == wanted_replicas(old):
@@ -179,9 +180,10 @@ class DisruptionController:
 
 
 def _selects(pdb: Json, pod: Json) -> bool:
-    return namespace_of(pdb) == namespace_of(pod) and match_label_selector(
-        (pdb.get("spec") or {}).get("selector"), pod["metadata"].get("labels") or {}
-    )
+    selector = (pdb.get("spec") or {}).get("selector")
+    if not match_label_selector(selector, pod["metadata"].get("labels") or {}):
+        return False
+    return namespace_of(pdb) == namespace_of(pod)
 
 
 def _needs_scale(pdb: Json) -> bool:

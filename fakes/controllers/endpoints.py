@@ -14,7 +14,7 @@ from fakes.controllers.objects import (
     pod_ip,
     uid_of,
 )
-from fakes.kube.selectors import match_label_selector
+from fakes.kube.selectors import match_labels
 from harness.kube.port import Json
 
 SERVICE_LABEL = "kubernetes.io/service-name"
@@ -27,12 +27,10 @@ Ports = tuple[tuple[tuple[str, str | int], ...], ...]
 
 
 def selects(service: Json, pod: Json) -> bool:
-    selector = (service.get("spec") or {}).get("selector")
-    return (
-        bool(selector)
-        and namespace_of(service) == namespace_of(pod)
-        and match_label_selector({"matchLabels": selector}, pod["metadata"].get("labels") or {})
-    )
+    selector = service["spec"].get("selector")
+    if not selector or not match_labels(selector, pod["metadata"].get("labels") or {}):
+        return False
+    return namespace_of(service) == namespace_of(pod)
 
 
 def belongs(pod: Json) -> bool:

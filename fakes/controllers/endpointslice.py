@@ -107,8 +107,9 @@ class EndpointSliceController:
             self._note(new, old)
 
     def _note(self, new: Json, old: Json | None) -> None:
+        moved = old is not None and new["metadata"].get("labels") != old["metadata"].get("labels")
         for service in self._services_of.get(namespace_of(new)):
-            if selects(service, new) or (old is not None and selects(service, old)):
+            if selects(service, new) or (moved and old is not None and selects(service, old)):
                 self._books.setdefault(key_of(service), _Book()).changed[name_of(new)] = None
                 self._loop.queue.add(key_of(service))
 

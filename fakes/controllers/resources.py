@@ -26,7 +26,10 @@ def _amount(name: str, value: str | int) -> int:
 def requested(pod: Json) -> dict[str, int]:
     """All containers together or the largest init container, whichever is more; sidecars count beside both."""
     spec = pod["spec"]
-    total = _sum(_container(c) for c in spec.get("containers") or [])
+    containers = spec.get("containers") or []
+    if len(containers) == 1 and not spec.get("initContainers") and not spec.get("overhead"):
+        return _container(containers[0])
+    total = _sum(map(_container, containers))
     sidecars: dict[str, int] = {}
     peak: dict[str, int] = {}
     for container in spec.get("initContainers") or []:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,8 +52,20 @@ def wanted_replicas(obj: Json) -> int:
     return 1 if value is None else int(value)
 
 
+_hashed: OrderedDict[int, tuple[Json, str]] = OrderedDict()
+_HASHED_MAX = 1024
+
+
 def template_hash(deployment: Json) -> str:
-    return stable_hash(deployment["spec"]["template"])
+    """Looked up for a template that is the very object of an earlier call: a Deployment is looked at for each of its
+    pods, and versions of it share their template."""
+    template = deployment["spec"]["template"]
+    found = _hashed.get(id(template))
+    if found is None or found[0] is not template:
+        found = _hashed[id(template)] = (template, stable_hash(template))
+        if len(_hashed) > _HASHED_MAX:
+            _hashed.popitem(last=False)
+    return found[1]
 
 
 def is_rolling(deployment: Json) -> bool:

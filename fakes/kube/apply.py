@@ -10,23 +10,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fakes.kube.codec import clone
-from fakes.kube.fieldsets import (
-    DEDUCED,
+from fakes.kube.field_trees import (
     LEAF,
     Tree,
-    compare,
     difference,
-    element_of,
-    field_set,
+    interned,
     intersection,
     is_member,
-    item_key,
     paths,
     union,
     without,
 )
+from fakes.kube.fieldsets import DEDUCED, compare, element_of, field_set, item_key
 from fakes.kube.kinds import Kind
-from fakes.kube.ownership import Writer, entry_of, ordered, reset_fields, shared, stripped, writer_of
+from fakes.kube.ownership import Writer, entry_of, ordered, reset_fields, stripped, writer_of
 from fakes.kube.reading import read_patched
 from fakes.kube.schema.model import List, Map, Reader, Struct, Type
 from fakes.kube.schema.scalars import Mismatch
@@ -74,7 +71,7 @@ def applied(kind: Kind, live: Json | None, body: Any, writer: Writer, stamp: str
     claim = stripped(mine)
     if claim is not None:
         old_stamp = next((e.get("time") for e in entries if writer_of(e) == _identity(writer)), None)
-        entry = entry_of(writer, kind.resource.api_version, shared(claim), stamp)
+        entry = entry_of(writer, kind.resource.api_version, interned(claim) or LEAF, stamp)
         if same:
             entry.pop("time")
             if old_stamp:

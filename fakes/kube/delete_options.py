@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fakes.kube.schema.model import Reader, type_of
+from fakes.kube.schema.build import type_of
+from fakes.kube.schema.model import Reader
 from fakes.kube.schema.scalars import Mismatch
 from fakes.kube.status import bad_option, bad_request, bad_value, unsupported
 from harness.kube.port import Json

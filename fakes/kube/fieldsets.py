@@ -1,8 +1,7 @@
-"""Sets of fields as managedFields write them (FieldsV1), and what of an object has changed, in that form.
+"""What of an object is said, and what has changed in it, as trees of fields (FieldsV1 of managedFields).
 
-A set is a tree of dicts: ``{"f:spec": {"f:replicas": {}}}``. An empty node, or one with ``"."``, is itself in the set.
-Trees are never changed once they are made, so that entries and objects share them; ``None`` is the empty set. The rules
-are those of structured-merge-diff v6 (typed/compare.go, typed/tofieldset.go, fieldpath/set.go).
+The rules are those of structured-merge-diff v6 (typed/compare.go, typed/tofieldset.go). Which fields a value has
+follows from its shape, and shapes come again: their trees are made once.
 """
 
 from __future__ import annotations
@@ -11,86 +10,11 @@ import json
 from functools import lru_cache
 from typing import Any
 
+from fakes.kube.field_trees import KNOWN, LEAF, Tree, union
 from fakes.kube.schema.model import List, Map, Struct, Type
 from harness.kube.port import Json
 
-Tree = dict[str, Any]
-LEAF: Tree = {}
 _KEY_DEFAULTS = {"protocol": "TCP"}
-
-
-def is_member(tree: Tree) -> bool:
-    return not tree or "." in tree
-
-
-def union(one: Tree | None, other: Tree | None) -> Tree | None:
-    if one is None or other is None or one is other:
-        return one if other is None else other
-    found = dict(one) if one else {".": LEAF}
-    if not other:
-        found["."] = LEAF
-    for key, inner in other.items():
-        if key == ".":
-            found["."] = LEAF
-        else:
-            found[key] = (union(found[key], inner) or LEAF) if key in found else inner
-    return LEAF if len(found) == 1 and "." in found else found
-
-
-def difference(one: Tree | None, other: Tree | None) -> Tree | None:
-    """The very same tree where nothing is taken away."""
-    if one is None or other is None:
-        return one
-    if is_member(one) and is_member(other):
-        return _without_member(one, other)
-    if not one or not other or one.keys().isdisjoint(other.keys()):
-        return one
-    return _children(one, other, "." in one)
-
-
-def _without_member(one: Tree, other: Tree) -> Tree | None:
-    return _children(one, other, False) if one else None
-
-
-def _children(one: Tree, other: Tree, member: bool) -> Tree | None:
-    found: Tree = {".": LEAF} if member else {}
-    changed = "." in one and not member
-    for key, inner in one.items():
-        if key == ".":
-            continue
-        rest = difference(inner, other[key]) if key in other else inner
-        changed = changed or rest is not inner
-        if rest is not None:
-            found[key] = rest
-    if not changed:
-        return one
-    if found == {".": LEAF}:
-        return LEAF
-    return found or None
-
-
-def intersection(one: Tree | None, other: Tree | None) -> Tree | None:
-    if one is None or other is None:
-        return None
-    found: Tree = {".": LEAF} if is_member(one) and is_member(other) else {}
-    for key, inner in one.items():
-        if key != "." and key in other and (both := intersection(inner, other[key])) is not None:
-            found[key] = both
-    return LEAF if found == {".": LEAF} else found or None
-
-
-def without(one: Tree | None, branches: Tree) -> Tree | None:
-    """Less whole branches: a leaf of ``branches`` takes all that is below it."""
-    if one is None or not branches:
-        return None if not branches else one
-    if one.keys().isdisjoint(branches.keys()):
-        return one
-    found = {}
-    for key, inner in one.items():
-        rest = without(inner, branches[key]) if key in branches else inner
-        if rest is not None:
-            found[key] = rest
-    return found or None
 
 
 @lru_cache(maxsize=8192)
@@ -157,27 +81,86 @@ def element_of(type: Struct | Map, key: str) -> Type | None:
 
 def added(type: Type, value: Any) -> Tree:
     """The whole of a value that was not there."""
-    if isinstance(value, dict) and value and not type.atomic:
-        if type.kind in ("any", "struct", "map"):
-            found: Tree = {".": LEAF}
-            if isinstance(type, Struct):
-                fields = type.fields
-                for key, item in value.items():
-                    known = fields.get(key)
-                    if known is not None:
-                        found["f:" + key] = LEAF if known.type.kind == "scalar" else added(known.type, item)
-            else:
-                inner = type.element if isinstance(type, Map) else type
-                scalar = inner.kind == "scalar"
-                for key, item in value.items():
-                    found["f:" + key] = LEAF if scalar else added(inner, item)
-            return found
-    elif isinstance(value, list) and value and isinstance(type, List) and not type.atomic:
-        found = {".": LEAF}
-        for item in value:
-            found[item_key(type, item)] = added(type.element, item)
-        return found
+    if not value or type.atomic:
+        return LEAF
+    if isinstance(value, dict):
+        if isinstance(type, Struct):
+            return _struct_added(type, value)
+        if type.kind in ("any", "map"):
+            inner = type.element if isinstance(type, Map) else type
+            if inner.kind == "scalar":
+                return _shaped(inner, tuple(value), None)
+            return _shaped(inner, tuple(value), [added(inner, item) for item in value.values()])
+    elif isinstance(value, list) and isinstance(type, List):
+        return KNOWN.intern({".": LEAF} | {item_key(type, item): added(type.element, item) for item in value})
     return LEAF
+
+
+def _struct_added(type: Struct, value: Json) -> Tree:
+    """What it comes to depends on which fields there are, and on what is in those that are no scalars."""
+    fields, inner = type.fields, []
+    for key, item in value.items():
+        known = fields.get(key)
+        if known is not None and known.type.kind != "scalar":
+            inner.append(added(known.type, item))
+    shape = (type, *value, *map(id, inner))
+    found = KNOWN.shapes.get(shape)
+    if found is None:
+        parts, found = iter(inner), {".": LEAF}
+        for key in value:
+            known = fields.get(key)
+            if known is not None:
+                found["f:" + key] = LEAF if known.type.kind == "scalar" else next(parts)
+        found = KNOWN.shapes[shape] = KNOWN.intern(found)
+    return found
+
+
+def _shaped(type: Type, names: tuple[str, ...], inner: list[Tree] | None) -> Tree:
+    """Of a map; without ``inner`` all that it holds are leaves."""
+    shape = ("map", *names, *map(id, inner or ()))
+    found = KNOWN.shapes.get(shape)
+    if found is None:
+        trees = inner if inner is not None else [LEAF] * len(names)
+        found = {".": LEAF} | {"f:" + name: tree for name, tree in zip(names, trees, strict=True)}
+        found = KNOWN.shapes[shape] = KNOWN.intern(found)
+    return found
+
+
+def born(type: Struct, value: Json) -> tuple[Tree | None, Tree | None]:
+    """As ``compare`` with a value in which nothing has been said yet."""
+    zero = type.zero_once()
+    if not zero.keys() <= value.keys():
+        return compare(type, zero, value)
+    fields, names, inner = type.fields, [], []
+    for key, item in value.items():
+        known = fields.get(key)
+        if known is None:
+            continue
+        before = zero.get(key, _ABSENT)
+        if before is _ABSENT:
+            if known.type.kind != "scalar":
+                inner.append(added(known.type, item))
+        else:
+            if item == before:
+                continue
+            if known.type.kind != "scalar":
+                if isinstance(known.type, Struct) and not known.type.atomic:
+                    tree, less = born(known.type, item)
+                else:
+                    tree, less = compare(known.type, before, item)
+                if tree is None or less is not None:
+                    return compare(type, zero, value)
+                inner.append(KNOWN.intern(tree))
+        names.append(key)
+    if not names:
+        return None, None
+    shape = ("born", type, *names, *map(id, inner))
+    found = KNOWN.shapes.get(shape)
+    if found is None:
+        parts = iter(inner)
+        found = {"f:" + key: LEAF if fields[key].type.kind == "scalar" else next(parts) for key in names}
+        found = KNOWN.shapes[shape] = KNOWN.intern(found)
+    return found, None
 
 
 def compare(type: Type, old: Any, new: Any) -> tuple[Tree | None, Tree | None]:
@@ -247,21 +230,3 @@ def _compare_lists(type: List, old: list[Any], new: list[Any]) -> tuple[Tree | N
         if key not in after:
             removed[key] = added(type.element, item)
     return changed or None, removed or None
-
-
-def paths(tree: Tree, prefix: str = "") -> list[str]:
-    """The members as people write them: ``.spec.containers[name="main"].image``."""
-    found = [prefix] if is_member(tree) and prefix else []
-    for key in sorted(tree, key=lambda k: (k[0] != "f", k)):
-        if key == ".":
-            continue
-        mark, _, rest = key.partition(":")
-        if mark == "f":
-            step = f".{rest}"
-        elif mark == "k":
-            named: Json = json.loads(rest)
-            step = "[" + ",".join(f"{k}={json.dumps(v)}" for k, v in sorted(named.items())) + "]"
-        else:
-            step = f"[={rest}]"
-        found += paths(tree[key], prefix + step)
-    return found

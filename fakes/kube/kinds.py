@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fakes.kube.schema.model import Struct, custom_type, type_of
+from fakes.kube.schema.build import custom_type, type_of
+from fakes.kube.schema.model import Struct
 from fakes.kube.versions import event_inward, event_outward, hpa_inward, hpa_outward
 from harness.kube import port
 from harness.kube.port import Json, Resource

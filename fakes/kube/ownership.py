@@ -6,32 +6,23 @@ entry that loses nothing keeps its very tree.
 
 from __future__ import annotations
 
-import json
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fakes.kube.fieldsets import LEAF, Tree, compare, difference, union, without
+from fakes.kube.field_trees import KNOWN, LEAF, Tree, difference, interned, union, without
+from fakes.kube.fieldsets import born, compare
 from fakes.kube.kinds import Kind
 from harness.kube.port import Json
 
-_STRIPPED: Tree = {
-    "f:apiVersion": LEAF,
-    "f:kind": LEAF,
-    "f:metadata": {".": LEAF}
-    | {
-        f"f:{name}": LEAF
-        for name in (
-            "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
-            "resourceVersion",
-        )
-    },
-}  # fmt: skip
-_STATUS: Tree = {"f:status": LEAF}
+_SERVERS = ("name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
+            "resourceVersion")  # fmt: skip
+_STRIPPED = KNOWN.constant(
+    {"f:apiVersion": LEAF, "f:kind": LEAF, "f:metadata": {".": LEAF} | {f"f:{name}": LEAF for name in _SERVERS}}
+)
+_STATUS = KNOWN.constant({"f:status": LEAF})
 _MOST_UPDATERS = 10
 _ANCIENT = "ancient-changes"
-_KEPT_TREES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +70,9 @@ def track(kind: Kind, old: Json | None, new: Json, writer: Writer, stamp: str) -
     if not entries and old is not None:
         new["metadata"].pop("managedFields", None)
         return  # nobody tracked it so far, and nobody starts in the middle
-    changed, removed = compare(kind.type, old if old is not None else kind.type.zero(), new)
+    KNOWN.tidy()
+    changed, removed = born(kind.type, new) if old is None else compare(kind.type, old, new)
+    changed, removed = interned(changed), interned(removed)
     hidden = reset_fields(kind, writer.subresource)
     if hidden is not None:
         changed = without(changed, hidden)
@@ -91,7 +84,7 @@ def track(kind: Kind, old: Json | None, new: Json, writer: Writer, stamp: str) -
         del new["metadata"]["managedFields"]
 
 
-_OWN: Tree = {"f:metadata": {"f:managedFields": LEAF, "f:resourceVersion": LEAF, "f:generation": LEAF}}
+_OWN = KNOWN.constant({"f:metadata": {"f:managedFields": LEAF, "f:resourceVersion": LEAF, "f:generation": LEAF}})
 
 
 def _given(new: Json, entries: list[Json]) -> list[Json]:
@@ -115,13 +108,22 @@ def _is_entry(entry: Any) -> bool:
     )
 
 
+def _is_by(entry: Json, writer: Writer) -> bool:
+    return (
+        entry.get("manager", "") == writer.manager
+        and entry.get("subresource", "") == writer.subresource
+        and entry.get("operation", "") == writer.operation
+        and (writer.operation == "Apply" or entry.get("apiVersion", "") == writer.api_version)
+    )
+
+
 def _written(entries: list[Json], changed: Tree | None, removed: Tree | None, writer: Writer, stamp: str) -> list[Json]:
     kept: list[Json] = []
     own: Tree | None = None
     own_stamp, mine = stamp, stripped(changed)
     for entry in entries:
         before = entry["fieldsV1"]
-        if writer_of(entry) == writer:
+        if _is_by(entry, writer):
             if mine is not None and removed is None and difference(mine, before) is None:
                 kept.append(
                     entry_of(writer, writer.api_version, before, stamp)
@@ -138,11 +140,14 @@ def _written(entries: list[Json], changed: Tree | None, removed: Tree | None, wr
     if mine is not None:
         own, own_stamp = union(own, mine), stamp
     if own is not None:
-        kept.append(entry_of(writer, writer.api_version, shared(own), own_stamp))
+        kept.append(entry_of(writer, writer.api_version, interned(own) or LEAF, own_stamp))
     return ordered(_capped(kept))
 
 
 def ordered(entries: Iterable[Json]) -> list[Json]:
+    entries = list(entries)
+    if len(entries) < 2:
+        return entries
     return sorted(
         entries,
         key=lambda e: (e["operation"], e.get("time", ""), e["manager"], e["apiVersion"], e.get("subresource", "")),
@@ -151,6 +156,8 @@ def ordered(entries: Iterable[Json]) -> list[Json]:
 
 def _capped(entries: list[Json]) -> list[Json]:
     """Of more than ten updaters the oldest become one."""
+    if len(entries) <= _MOST_UPDATERS:
+        return entries
     updaters = sorted(
         (e for e in entries if e["operation"] == "Update"), key=lambda e: (e.get("time", ""), e["manager"])
     )
@@ -168,19 +175,5 @@ def _capped(entries: list[Json]) -> list[Json]:
 def reset_fields(kind: Kind, subresource: str) -> Tree | None:
     """What a write through this door cannot change, so cannot come to own."""
     if subresource == "status":
-        return kind.reset_by_status
+        return interned(kind.reset_by_status)
     return _STATUS if kind.status else None
-
-
-_trees: OrderedDict[str, Tree] = OrderedDict()
-
-
-def shared(tree: Tree) -> Tree:
-    """One tree for all objects of the same make: ten thousand pods would else hold ten thousand copies."""
-    key = json.dumps(tree, separators=(",", ":"))
-    found = _trees.get(key)
-    if found is None:
-        _trees[key] = found = tree
-        if len(_trees) > _KEPT_TREES:
-            _trees.popitem(last=False)
-    return found

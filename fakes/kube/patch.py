@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -42,6 +43,7 @@ def strategic_patch(target: Json, patch: Json, type: Type) -> Json:
 
 
 def _strategic_map(target: Any, patch: Json, type: Type | None) -> Json:
+    """The very ``target`` where the patch says nothing that is not there already."""
     directive = patch.get("$patch")
     if directive == "replace":
         return {k: clone(v) for k, v in patch.items() if k != "$patch"}
@@ -49,11 +51,40 @@ def _strategic_map(target: Any, patch: Json, type: Type | None) -> Json:
         return {}
     if directive is not None and directive != "merge":
         raise bad_request(f"unknown patch type: {directive} in map: {go_map(patch)}")
-    merged: Json = dict(target) if isinstance(target, dict) else {}
+    before: Json = target if isinstance(target, dict) else {}
+    merged = dict(before)
     keep = patch.get("$retainKeys")
     if isinstance(keep, list):
         merged = {k: v for k, v in merged.items() if k in keep}
+    _by_directives(merged, patch, type)
     for key, value in patch.items():
+        if value is None:
+            if not key.startswith("$"):
+                merged.pop(key, None)
+        elif value.__class__ is str or value.__class__ is bool or value.__class__ is int:
+            if not key.startswith("$"):
+                merged[key] = value
+        elif not key.startswith("$"):
+            _put(merged, key, value, type, patch)
+    if isinstance(target, dict) and len(merged) == len(before) and _is_same(merged, before):
+        return before
+    return merged
+
+
+def _put(merged: Json, key: str, value: Any, type: Type | None, patch: Json) -> None:
+    inner, replaces = _inner(type, key)
+    if isinstance(value, list):
+        merged[key] = _strategic_list(merged.get(key), value, inner, patch.get(_ORDER + key))
+    elif isinstance(value, dict) and not replaces:
+        merged[key] = _strategic_map(merged.get(key), value, inner)
+    else:
+        merged[key] = clone(value)
+
+
+def _by_directives(merged: Json, patch: Json, type: Type | None) -> None:
+    for key, value in patch.items():
+        if not key.startswith("$"):
+            continue
         if key.startswith(_DELETE):
             field = key.removeprefix(_DELETE)
             gone = value if isinstance(value, list) else []
@@ -61,20 +92,20 @@ def _strategic_map(target: Any, patch: Json, type: Type | None) -> Json:
         elif key.startswith(_ORDER) and (field := key.removeprefix(_ORDER)) not in patch and field in merged:
             inner, _ = _inner(type, field)
             merged[field] = _strategic_list(merged[field], [], inner, value)
-    for key, value in patch.items():
-        if key.startswith("$"):
-            continue
-        if value is None:
-            merged.pop(key, None)
-            continue
-        inner, replaces = _inner(type, key)
-        if isinstance(value, list):
-            merged[key] = _strategic_list(merged.get(key), value, inner, patch.get(_ORDER + key))
-        elif isinstance(value, dict) and not replaces:
-            merged[key] = _strategic_map(merged.get(key), value, inner)
-        else:
-            merged[key] = clone(value)
-    return merged
+
+
+def _is_same(merged: Json, before: Json) -> bool:
+    """Scalars by value and type (1 is not true), all else by identity."""
+    for key, value in merged.items():
+        old = before.get(key, merged)
+        if old is not value and (
+            value.__class__ not in _SCALARS or old.__class__ is not value.__class__ or old != value
+        ):
+            return False
+    return True
+
+
+_SCALARS = frozenset({str, int, bool, float})
 
 
 def _inner(type: Type | None, key: str) -> tuple[Type | None, bool]:
@@ -121,15 +152,19 @@ def _ordered(merged: list[Any], wanted: list[Any], before: list[Any], key_of: Ca
     """What the patch names in the patch's order, the rest in the list's own; where the two do not tell, the patch's
     come first (apimachinery's pkg/util/strategicpatch, normalizeElementOrder)."""
     order = [key_of(v) for v in wanted]
+    keys = [key_of(v) for v in merged]
+    if keys == order:
+        return merged
     old = [key_of(v) for v in before]
-    named = sorted((v for v in merged if key_of(v) in order), key=lambda v: order.index(key_of(v)))
-    rest = [v for v in merged if key_of(v) not in order]
+    pairs = list(zip(keys, merged, strict=True))
+    named = deque(sorted((p for p in pairs if p[0] in order), key=lambda p: order.index(p[0])))
+    rest = deque(p for p in pairs if p[0] not in order)
     found: list[Any] = []
     while rest and named:
-        left, right = key_of(rest[0]), key_of(named[0])
+        left, right = rest[0][0], named[0][0]
         is_first = left in old and right in old and old.index(left) < old.index(right)
-        found.append(rest.pop(0) if is_first else named.pop(0))
-    return [*found, *rest, *named]
+        found.append((rest if is_first else named).popleft()[1])
+    return [*found, *(v for _, v in rest), *(v for _, v in named)]
 
 
 def go_map(value: Any) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 from fakes.kube.api import Api, Write
 from fakes.kube.kinds import Kind
 from fakes.kube.reading import strict_error
-from fakes.kube.schema.model import Reader, type_of
+from fakes.kube.schema.build import type_of
+from fakes.kube.schema.model import Reader
 from fakes.kube.schema.scalars import Mismatch
 from fakes.kube.status import bad_request, bad_value, invalid, no_such_path
 from fakes.kube.store import Stored

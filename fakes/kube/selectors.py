@@ -34,9 +34,13 @@ def match_label_selector(selector: Json | None, labels: Labels) -> bool:
     """A metav1.LabelSelector object. None selects nothing, an empty one everything."""
     if selector is None:
         return False
-    if any(labels.get(k) != v for k, v in (selector.get("matchLabels") or {}).items()):
+    if not match_labels(selector.get("matchLabels") or {}, labels):
         return False
-    return all(_match_expression(e, labels) for e in selector.get("matchExpressions") or [])
+    return all(_match_expression(e, labels) for e in selector.get("matchExpressions") or ())
+
+
+def match_labels(wanted: Labels, labels: Labels) -> bool:
+    return wanted.items() <= labels.items()
 
 
 def _match_expression(expression: Json, labels: Labels) -> bool:

@@ -57,15 +57,17 @@ class _Container:
 class PodLogs:
     def __init__(self, wall: WallClock) -> None:
         self._wall = wall
-        self._containers: dict[tuple[str, str, str], _Container] = {}
+        self._containers: dict[tuple[str, str], dict[str, _Container]] = {}
+        """By namespace and name of the pod, then by container."""
 
     def begin(self, pod: Json, container: str) -> Say:
         """A new process of the container: what the one before it said becomes ``previous``."""
         meta = pod["metadata"]
-        key, uid, output = (meta["namespace"], meta["name"], container), str(meta["uid"]), _Output()
-        before = self._containers.get(key)
+        uid, output = str(meta["uid"]), _Output()
+        containers = self._containers.setdefault((meta["namespace"], meta["name"]), {})
+        before = containers.get(container)
         previous = before.present if before is not None and before.uid == uid else None
-        self._containers[key] = _Container(uid, output, previous)
+        containers[container] = _Container(uid, output, previous)
 
         def say(line: str) -> None:
             now = self._wall.now()
@@ -76,16 +78,18 @@ class PodLogs:
 
     def end(self, pod: Json, container: str) -> None:
         """The process has ended: whoever follows its output is at the end of it."""
-        found = self._containers.get((pod["metadata"]["namespace"], pod["metadata"]["name"], container))
+        found = self._containers.get((pod["metadata"]["namespace"], pod["metadata"]["name"]), {}).get(container)
         if found is not None and found.uid == pod["metadata"]["uid"]:
             found.present.end()
 
     def forget(self, pod: Json) -> None:
         """The pod's object is gone."""
         meta = pod["metadata"]
-        for key in [k for k in self._containers if k[:2] == (meta["namespace"], meta["name"])]:
-            if self._containers[key].uid == meta["uid"]:
-                self._containers.pop(key).present.end()
+        containers = self._containers.get((meta["namespace"], meta["name"]), {})
+        for name in [n for n, c in containers.items() if c.uid == meta["uid"]]:
+            containers.pop(name).present.end()
+        if not containers:
+            self._containers.pop((meta["namespace"], meta["name"]), None)
 
     def read(
         self,
@@ -122,7 +126,7 @@ class PodLogs:
                 await output.more.wait()
 
     def _output(self, namespace: str, pod: str, container: str, previous: bool) -> _Output:
-        found = self._containers.get((namespace, pod, container))
+        found = self._containers.get((namespace, pod), {}).get(container)
         output = None if found is None else found.previous if previous else found.present
         if output is not None:
             return output

@@ -8,8 +8,9 @@ import pytest
 
 from fakes.kube import LocalKube, Store
 from fakes.kube.api import Api, Write
-from fakes.kube.fieldsets import compare, difference, field_set, intersection, paths, union
-from fakes.kube.schema.model import type_of
+from fakes.kube.field_trees import KNOWN, difference, interned, intersection, paths, union
+from fakes.kube.fieldsets import born, compare, field_set
+from fakes.kube.schema.build import type_of
 from harness.kube import port
 from harness.kube.port import Conflict, Json
 
@@ -24,6 +25,38 @@ def test_sets() -> None:
     assert intersection(one, other) == {"f:b": {"f:c": {}}}
     assert difference(one, {"f:x": {}}) is one, "nothing taken away, nothing made"
     assert difference(one, one) is None
+
+
+def test_equal_sets_are_one_and_what_becomes_of_them_is_looked_up() -> None:
+    one, other = interned({"f:a": {}, "f:b": {"f:c": {}}}), interned({"f:b": {"f:c": {}}})
+    assert interned({"f:a": {}, "f:b": {"f:c": {}}}) is one
+    assert interned({"f:b": {"f:c": {}}, "f:a": {}}) is not one, "the order is part of what is written"
+    assert difference(one, other) is difference(one, other)
+    assert difference(one, other) is interned({"f:a": {}})
+    KNOWN.forget()
+    assert difference(one, other) == {"f:a": {}}
+    assert union(one, interned({"f:b": {"f:d": {}}})) == {"f:a": {}, "f:b": {"f:c": {}, "f:d": {}}}
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("core/v1.Pod", {"metadata": {"name": "a", "labels": {"x": "y"}}, "spec": {"containers": [{"name": "c"}]}}),
+        ("core/v1.Pod", {"metadata": {"annotations": {}, "finalizers": ["f"]}, "status": {"phase": "Failed"}}),
+        ("core/v1.Event", {"count": 2, "reportingComponent": "c", "eventTime": None, "source": {"component": "c"}}),
+        ("core/v1.Event", {"involvedObject": {"name": "p", "uid": "u"}, "firstTimestamp": "2026-01-01T00:00:00Z"}),
+        ("apps/v1.Deployment", {"spec": {"replicas": 0, "strategy": {"rollingUpdate": {"maxSurge": 0}}}}),
+        ("coordination/v1.Lease", {"spec": {"holderIdentity": "h"}}),
+        ("core/v1.ConfigMap", {"data": {"k": "v", "l": ""}}),
+        ("core/v1.ConfigMap", {}),
+    ],
+)
+def test_a_new_object_is_one_compared_with_nothing(name: str, body: Json) -> None:
+    kind = type_of(name)
+    value = kind.read(body)
+    expected = compare(kind, kind.zero(), value)
+    for _ in range(2):  # worked out, and looked up
+        assert born(kind, value) == expected
 
 
 def test_paths_as_people_write_them() -> None:

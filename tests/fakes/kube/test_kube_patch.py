@@ -8,7 +8,7 @@ import pytest
 
 from fakes.kube.codec import clone
 from fakes.kube.patch import json_patch, merge_patch, strategic_patch
-from fakes.kube.schema.model import type_of
+from fakes.kube.schema.build import type_of
 from harness.kube import port
 from harness.kube.port import Json
 
@@ -55,6 +55,17 @@ def test_strategic_merges_by_key() -> None:
         ("PodScheduled", "True"),
     ], "what the patch names comes first where the old order does not tell"
     assert patched["metadata"]["finalizers"] == ["b", "a"]
+
+
+def test_a_strategic_patch_makes_nothing_new_of_what_it_does_not_change() -> None:
+    conditions = [{"type": "Ready", "status": "True"}, {"type": "PodScheduled", "status": "True", "reason": None}]
+    patched = strategic_patch(POD, {"status": {"conditions": conditions}}, type_of("core/v1.Pod"))
+    before, after = POD["status"]["conditions"], patched["status"]["conditions"]
+    assert (after[0], before[0]) == ({"type": "Ready", "status": "True"}, {"type": "Ready", "status": "False"})
+    assert after[1] is before[1]
+    assert patched["spec"] is POD["spec"]
+    counted = strategic_patch({"a": 1}, {"a": True}, type_of("core/v1.Pod"))
+    assert counted["a"] is True, "which is another value, though Python says 1 == True"
 
 
 def test_strategic_directives() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from fakes.kube.schema import quantity
-from fakes.kube.schema.model import Reader, custom_type, type_of
+from fakes.kube.schema.build import custom_type, type_of
+from fakes.kube.schema.model import Reader
 from fakes.kube.schema.scalars import Mismatch, Trouble
 
 POD = type_of("core/v1.Pod")
