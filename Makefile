@@ -40,7 +40,7 @@ test-controlplane: $(READY)  ## the shipped experiments on a real control plane;
 	@$(BIN)/python tests/whole_runs/repeat.py --target controlplane --seeds 1 --reports reports/controlplane
 
 conformance: $(READY)  ## the embedded API beside a real kube-apiserver, case by case (77 where the programs are missing)
-	@$(BIN)/python tests/conformance/whole.py --write docs/conformance.md
+	@$(BIN)/python tests/conformance/whole.py --rounds 3 --write docs/conformance.md
 
 fuzz: $(READY)  ## 10,000 random and mutated requests to the embedded API
 	@FUZZ=10000 $(BIN)/python -m pytest -q tests/fakes/kube/test_kube_fuzz.py
