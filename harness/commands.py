@@ -301,11 +301,30 @@ def sweep(
     ] = None,
     reports: Annotated[Path, typer.Option(help="Where runs are looked for.")] = Path("reports"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what is left; change nothing.")] = False,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="Heal from the journals in a cluster, without the runs' folders: that of `up`, or kubeconfig."
+        ),
+    ] = None,
+    kubeconfig: Annotated[Path | None, typer.Option(help="With --target: which cluster, if not that of `up`.")] = None,
+    context: Annotated[str | None, typer.Option(help="Must be the kubeconfig's current one.")] = None,
+    namespace: Annotated[
+        str, typer.Option(help="With --kubeconfig: the workload's, where journals lie.")
+    ] = "inference",
 ) -> ExitCode:
     """Find what dead runs left changed in a cluster, and heal it."""
     from harness.run.sweeping import default_roots, find_runs
     from harness.run.sweeping import sweep as sweep_runs
 
+    if target is not None:
+        from harness.run.sweeping_cluster import cluster_of, sweep_journals
+
+        if runs:
+            raise BadInput("--target heals from the cluster, without folders", hint="name folders, or a target")
+        return sweep_journals(cluster_of(target, kubeconfig, context, namespace), heal=not dry_run, say=typer.echo)
+    if kubeconfig is not None or context is not None:
+        raise BadInput("--kubeconfig and --context need --target", hint="--target kubeconfig, or controlplane")
     for given in runs or ():
         if not given.is_dir():
             raise BadInput(

@@ -6,12 +6,13 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.clock import START_NS_ENV, RunClock, monotonic_ns
 from harness.errors import HarnessError
+from harness.faults.cluster_journal import KEPT_FILE, ClusterJournal, JournalFirstKube, JournalFirstWorld
 from harness.faults.fault import Strike, fidelity_on
 from harness.faults.life import watch_healing
 from harness.faults.log import FaultLog
@@ -20,10 +21,10 @@ from harness.faults.registry import FAULTS
 from harness.faults.senses import HttpSenses
 from harness.faults.undo import About, ResumeProcess, UndoEntry, UndoJournal
 from harness.faults.undoing import by_hand, undo_change
-from harness.faults.world_control import HttpWorldControl
+from harness.faults.world_control import HttpWorldControl, WorldControl
 from harness.history.tables import FaultStage
 from harness.kube.http import HttpKube
-from harness.kube.port import ApiError
+from harness.kube.port import ApiError, Kube
 
 if TYPE_CHECKING:
     from harness.targets.base import Connection
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 HEAL_WITHIN_S = 20.0
 WATCH_LEAVES_S = 5.0
 """Clock seconds of all the healing that are not spent on looking whether it worked."""
+SETTLE_WITHIN_S = 3.0
 ONE_WITHIN_S = 8.0
 """Clock seconds for one undo, so that a server that hangs does not use up the time of the others."""
 
@@ -59,15 +61,22 @@ async def open_ground(
     *,
     selector: str = "",
     manifest: Callable[[str], Objects] = lambda name: (),
+    healing: bool = False,
 ) -> AsyncIterator[Ground]:
-    """The ground of a run over HTTP, closed again on the way out."""
+    """The ground of a run over HTTP, closed again on the way out. Unless it is for ``healing``, no change is made on it
+    before its undo stands in the cluster, where the journal is kept there: an undo must not wait for that."""
     async with AsyncExitStack() as stack:
         # Opened by its first call, so that what needs no cluster works, and heals, without one.
-        kube = HttpKube(connection.kubeconfig)
-        stack.push_async_callback(kube.close)
+        http = HttpKube(connection.kubeconfig)
+        stack.push_async_callback(http.close)
+        kube: Kube = http
         url = connection.control_url
-        world = await stack.enter_async_context(HttpWorldControl(url)) if url else None
-        senses = await stack.enter_async_context(HttpSenses(connection.service_url, lambda: kube))
+        world: WorldControl | None = await stack.enter_async_context(HttpWorldControl(url)) if url else None
+        senses = await stack.enter_async_context(HttpSenses(connection.service_url, lambda: http))
+        if connection.undo_in_cluster and not healing:
+            kept = ClusterJournal(http, connection, run_dir)
+            kube = JournalFirstKube(http, kept)
+            world = JournalFirstWorld(world, kept) if world is not None else None
         yield Ground(
             target=connection.target,
             namespace=connection.namespace,
@@ -92,16 +101,32 @@ async def heal_all(
     clock = clock or RunClock(int(start_ns) if start_ns else monotonic_ns(), connection.time_scale)
     journal = UndoJournal(run_dir, clock)
     if not journal.replay().pending:
-        return _report(journal, ())
+        return await _settle(_report(journal, ()), run_dir, connection)
     # Without the run's own clock (a sweep long after it) no line goes into its history: its times would be wrong.
     log = FaultLog(run_dir, clock) if in_run else None
     try:
-        async with asyncio.timeout(within_s), open_ground(run_dir, connection, clock) as ground:
-            return await heal_pending(ground, log, watch_s=max(0.0, within_s - WATCH_LEAVES_S))
+        async with asyncio.timeout(within_s), open_ground(run_dir, connection, clock, healing=True) as ground:
+            report = await heal_pending(ground, log, watch_s=max(0.0, within_s - WATCH_LEAVES_S))
     except TimeoutError:
-        return _report(journal, (f"healing was not over after {within_s:g} s",))
+        report = _report(journal, (f"healing was not over after {within_s:g} s",))
     except (HarnessError, OSError) as error:
-        return _report(journal, (f"{type(error).__name__}: {error}",))
+        report = _report(journal, (f"{type(error).__name__}: {error}",))
+    return await _settle(report, run_dir, connection)
+
+
+async def _settle(report: HealReport, run_dir: Path, connection: Connection) -> HealReport:
+    """The journal in the cluster says what this one says, and goes where nothing is left to undo."""
+    if not (run_dir / KEPT_FILE).exists():
+        return report
+    try:
+        async with asyncio.timeout(SETTLE_WITHIN_S), HttpKube(connection.kubeconfig) as kube:
+            kept = ClusterJournal(kube, connection, run_dir)
+            await (kept.keep() if report.left else kept.remove())
+    except (HarnessError, ApiError, OSError) as error:
+        return replace(
+            report, errors=(*report.errors, f"the journal in the cluster was not brought up to date: {error}")
+        )
+    return report
 
 
 async def heal_pending(ground: Ground, log: FaultLog | None, watch_s: float | None = None) -> HealReport:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.kube.port import LEASE, NAMESPACE, Json, Resource
+from harness.kube.port import CONFIG_MAP, LEASE, NAMESPACE, Json, Resource
 
 READ = ("get", "list", "watch")
 NAME = "gpu-harness"
@@ -35,11 +35,13 @@ class Need:
 
 
 def needs_of_a_run(recorded: Sequence[Resource], namespace: str) -> tuple[Need, ...]:
-    """What every run needs: to record, to know the cluster, to have it for itself, to heal from elsewhere."""
+    """What every run needs: to record, to know the cluster, to have it for itself, to keep its undo journal there and
+    heal from it elsewhere."""
     return (
         *(Need(resource, READ) for resource in recorded),
         Need(NAMESPACE, ("get",), name=KUBE_SYSTEM),
         Need(LEASE, ("get", "create", "update", "delete"), namespace=namespace),
+        Need(CONFIG_MAP, ("get", "list", "create", "update", "delete"), namespace=namespace),
         Need(Resource(_METRICS, "v1beta1", "pods", "MetricValueList", True), ("get",), "*", namespace),
     )
 

@@ -81,6 +81,9 @@ class Ground:
     """How the load generator is stopped and resumed; None: it is a process of this run, known by its folder."""
     manifest: Callable[[str], Objects] = lambda name: ()
     """The objects of a manifest, by the name that the experiment writes it with."""
+    only_of: str = ""
+    """Restores only fields that this field manager wrote: for a journal that somebody else may have written. Empty:
+    not asked, for the journal lay on our own disk."""
     label: str | None = None
     """Names the run on what it creates; None: the folder's name and a hash of its path."""
     patience: Patience = field(default_factory=Patience)

@@ -40,23 +40,35 @@ async def _cancel_interruption(ground: Ground, undo: Undo) -> str:
 
 
 async def _delete_objects(ground: Ground, undo: Undo) -> str:
-    """Last created, first deleted. Names the objects that are still terminating: pods have a grace of their own."""
+    """Last created, first deleted. It is undone only when they are gone: TargetError says what holds those that are
+    still terminating, and whoever heals next looks again."""
     assert isinstance(undo, DeleteObjects)
-    deleted = [ref for ref in reversed(undo.objects) if await delete_ours(ground.kube, ref, undo.run_label)]
-    left = await _still_there(ground, deleted, undo.run_label)
-    lingering = f", still terminating: {', '.join(map(str, left))}" if left else ""
-    return f"{len(deleted)} of {len(undo.objects)} objects deleted, the others were not there{lingering}"
+    there = [ref for ref in reversed(undo.objects) if await delete_ours(ground.kube, ref, undo.run_label)]
+    left = await _still_there(ground, undo.objects, undo.run_label)
+    if left:
+        raise TargetError(f"{len(left)} of {len(undo.objects)} objects are still there: {'; '.join(left)}")
+    return f"{len(there)} of {len(undo.objects)} objects deleted and gone, the others were not there"
 
 
-async def _still_there(ground: Ground, refs: Sequence[ObjectRef], label: str) -> list[ObjectRef]:
+async def _still_there(ground: Ground, refs: Sequence[ObjectRef], label: str) -> list[str]:
+    """Ours that do not go within the slack, and why."""
     deadline = asyncio.get_running_loop().time() + ground.patience.slack_s
-    left = list(refs)
-    while left:
-        left = [ref for ref in left if (obj := await read(ground.kube, ref)) is not None and label_of(obj) == label]
+    while True:
+        found = [(ref, await read(ground.kube, ref)) for ref in refs]
+        left = [f"{ref} {_why_there(obj)}" for ref, obj in found if obj is not None and label_of(obj) == label]
         if not left or asyncio.get_running_loop().time() >= deadline:
-            break
+            return left
         await asyncio.sleep(ground.patience.poll_s)
-    return left
+
+
+def _why_there(obj: Json) -> str:
+    meta = obj["metadata"]
+    if finalizers := meta.get("finalizers"):
+        return f"waits for its finalizers {', '.join(map(str, finalizers))}"
+    if (going := meta.get("deletionTimestamp")) is not None:
+        grace = meta.get("deletionGracePeriodSeconds") or 0
+        return f"ends within its grace of {grace} s, by {going}"
+    return "was not deleted"
 
 
 async def _resume(ground: Ground, undo: Undo) -> str:
@@ -76,6 +88,8 @@ async def _restore_fields(ground: Ground, undo: Undo) -> str:
     if obj is None:
         return f"{undo.object} is not there any more"
     mine, others = _split(undo.earlier, undo.ours, obj)
+    if mine and ground.only_of and not _wrote(obj, ground.only_of):
+        raise GuardRefused(f"{undo.object}: refused, for {ground.only_of} never wrote it")
     if mine:
         resource = resource_of(undo.object)
         try:
@@ -152,6 +166,10 @@ def _split(earlier: Mapping[str, Json], ours: Mapping[str, Json], obj: Json) -> 
         else:
             others.append(key)
     return mine, others
+
+
+def _wrote(obj: Json, manager: str) -> bool:
+    return any(entry.get("manager") == manager for entry in obj["metadata"].get("managedFields") or ())
 
 
 def _leaves(patch: Mapping[str, Json]) -> list[str]:

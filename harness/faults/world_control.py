@@ -61,6 +61,43 @@ class WorldControl(Protocol):
         ...
 
 
+class ForwardingWorld:
+    """A ``WorldControl`` in front of another one: before each change comes ``before_change``, which may refuse it."""
+
+    def __init__(self, world: WorldControl) -> None:
+        self._world = world
+
+    async def before_change(self) -> None: ...
+
+    async def instances(self) -> tuple[CloudInstance, ...]:
+        return await self._world.instances()
+
+    async def interrupt(self, instance_id: str, notice_s: float) -> None:
+        await self.before_change()
+        await self._world.interrupt(instance_id, notice_s)
+
+    async def cancel_interruption(self, instance_id: str) -> str:
+        await self.before_change()
+        return await self._world.cancel_interruption(instance_id)
+
+    async def pools(self, capacity_type: str = "") -> tuple[str, ...]:
+        return await self._world.pools(capacity_type)
+
+    async def knob(self, knob: str, target: str) -> Value:
+        return await self._world.knob(knob, target)
+
+    async def turn(self, knob: str, target: str, value: Value) -> None:
+        await self.before_change()
+        await self._world.turn(knob, target, value)
+
+    async def do(self, verb: str, target: str, arguments: Json) -> None:
+        await self.before_change()
+        await self._world.do(verb, target, arguments)
+
+    async def watches_begun(self) -> dict[str, int]:
+        return await self._world.watches_begun()
+
+
 class HttpWorldControl:
     """Over HTTP, at the connection's ``control_url``."""
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 import aiohttp
+import yaml
 from kubernetes import aio
 from kubernetes.aio.config import ConfigException
 
@@ -38,6 +39,16 @@ _WATCH_S = 300
 _WATCH_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=100)
 _PAGE = 500
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def current_context(kubeconfig: Path) -> str:
+    """BadInput where the file cannot be read or has none."""
+    where = Where(str(kubeconfig))
+    try:
+        found = yaml.safe_load(kubeconfig.read_text())["current-context"]
+    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+        raise BadInput(f"no current context to read: {error}", where=where) from error
+    return str(found)
 
 
 class HttpKube:

@@ -64,7 +64,7 @@ class RunLease:
             pass
         try:
             found = await self._kube.get(LEASE, NAME, self._namespace)
-            if (why := self._alive(found)) is not None:
+            if (why := self.alive(found)) is not None:
                 raise self._refusal(why)
             # With the version that was looked at, so that of two who come at once only one gets it.
             await self._kube.update(LEASE, found | {"spec": self._spec()})
@@ -107,7 +107,7 @@ class RunLease:
     def _stamp(self) -> str:
         return self._utc_now().strftime(_MICROS)
 
-    def _alive(self, lease: Json) -> str | None:
+    def alive(self, lease: Json) -> str | None:
         """Who holds it, None where that is over."""
         spec = lease.get("spec") or {}
         holder = str(spec.get("holderIdentity") or "")
@@ -140,6 +140,29 @@ async def give_back(kube: Kube, run_dir: Path) -> None:
         note.unlink()  # torn while it was written, so nothing was taken yet
         return
     await RunLease(kube, namespace, holder, run_dir=run_dir).release()
+
+
+async def living_holder(kube: Kube, namespace: str, of_folder: str) -> str | None:
+    """Who holds the lease for a run of that folder, on whatever machine; None where that is over, or another's."""
+    try:
+        found = await kube.get(LEASE, NAME, namespace)
+    except NotFound:
+        return None
+    holder = str((found.get("spec") or {}).get("holderIdentity") or "")
+    if not holder.endswith(f"/{of_folder}"):
+        return None
+    return RunLease(kube, namespace, "").alive(found)
+
+
+async def give_back_of(kube: Kube, namespace: str, of_folder: str) -> None:
+    """What the dead run of that folder, on whatever machine, still holds."""
+    try:
+        found = await kube.get(LEASE, NAME, namespace)
+    except NotFound:
+        return
+    holder = str((found.get("spec") or {}).get("holderIdentity") or "")
+    if holder.endswith(f"/{of_folder}"):
+        await RunLease(kube, namespace, holder).release()
 
 
 def _died_here(holder: str) -> bool:

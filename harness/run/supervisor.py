@@ -25,6 +25,7 @@ from harness.history.writer import HistoryWriter
 from harness.kube.http import HttpKube
 from harness.kube.port import ApiError
 from harness.plan.plan import Plan
+from harness.run.allowing import check_allowed
 from harness.run.chaos.command import chaos_command, read_journal
 from harness.run.children import LAST_LINES, Child, spawn
 from harness.run.ending import write_ending
@@ -130,6 +131,7 @@ class Supervisor:
         async with HttpKube(connection.kubeconfig) as kube:
             connection = replace(connection, fingerprint=await self._or_stop(kube.fingerprint()))
             connection.write(self._dir.connection)
+            await self._or_stop(check_allowed(kube, self._experiment))
             lease = RunLease(kube, connection.namespace, holder_of(self._dir.path), run_dir=self._dir.path)
             await self._or_stop(lease.acquire())
             self._lease_lost = asyncio.create_task(lease.keep())

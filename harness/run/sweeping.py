@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import enum
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,6 +18,7 @@ import yaml
 
 from harness.clock import RunClock, monotonic_ns
 from harness.errors import ExitCode, HarnessError
+from harness.faults.cluster_journal import KEPT_FILE
 from harness.faults.guards import STARTED_BY_US
 from harness.faults.heal import heal_all
 from harness.faults.undo import UNDO_FILE, ResumeProcess, UndoEntry, UndoJournal, replay
@@ -29,6 +30,8 @@ from harness.run.lock import is_alive
 from harness.targets.base import CONNECTION_FILE, Connection
 
 CONNECT_WITHIN_S = 3.0
+NOTES = (LEASE_FILE, KEPT_FILE)
+"""What a run notes down of what it has in the cluster beside its changes."""
 
 
 class Found(enum.StrEnum):
@@ -44,9 +47,10 @@ class Found(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """One run with changes that nobody had undone. ``lines`` say which, what was done, and what stands."""
+    """One run with changes that nobody had undone: its folder, or its journal in the cluster. ``lines`` say which, what
+    was done, and what stands."""
 
-    run_dir: Path
+    where: str
     found: Found
     lines: tuple[str, ...]
 
@@ -56,18 +60,18 @@ class Leftover:
 
 
 def find_runs(roots: Sequence[Path]) -> Iterator[Path]:
-    """Folders under the roots whose journal has something pending, or lines that nobody can read, or that hold the
-    cluster's lease."""
+    """Folders under the roots whose journal has something pending, or lines that nobody can read, or that still have
+    their lease or their journal in the cluster."""
     seen: set[Path] = set()
     for root in roots:
-        kept = {*root.rglob(UNDO_FILE), *root.rglob(LEASE_FILE)} if root.is_dir() else ()
+        kept = (file for name in (UNDO_FILE, *NOTES) for file in root.rglob(name)) if root.is_dir() else ()
         for file in sorted(kept):
             folder = file.parent.resolve()
             if folder in seen:
                 continue
             seen.add(folder)
             found = replay(file.with_name(UNDO_FILE))
-            if found.pending or found.damaged or file.with_name(LEASE_FILE).exists():
+            if found.pending or found.damaged or any(file.with_name(note).exists() for note in NOTES):
                 yield file.parent
 
 
@@ -75,11 +79,14 @@ def sweep(run_dirs: Sequence[Path], *, heal: bool, say: Callable[[str], None]) -
     """All of them, one after another. FAIL where something stands, or would without ``heal``."""
     if not run_dirs:
         say("nothing is left: every change of every run found here has been undone")
+    return tell([asyncio.run(sweep_one(run_dir, heal=heal)) for run_dir in run_dirs], say)
+
+
+def tell(leftovers: Iterable[Leftover], say: Callable[[str], None]) -> ExitCode:
     clean = True
-    for run_dir in run_dirs:
-        leftover = asyncio.run(sweep_one(run_dir, heal=heal))
+    for leftover in leftovers:
         clean = clean and leftover.clean
-        say(f"{leftover.run_dir}: {leftover.found}")
+        say(f"{leftover.where}: {leftover.found}")
         for line in leftover.lines:
             say(f"  {line}")
     return ExitCode.PASS if clean else ExitCode.FAIL
@@ -91,27 +98,29 @@ async def sweep_one(run_dir: Path, *, heal: bool) -> Leftover:
     pending = tuple(_said(entry) for entry in journal.pending) + journal.damaged
     if (run_dir / LEASE_FILE).exists():
         pending += ("it holds the cluster's lease, which keeps other runs away",)
+    if (run_dir / KEPT_FILE).exists():
+        pending += ("its undo journal lies in the cluster, too",)
     if is_alive(run_dir):
-        return Leftover(run_dir, Found.ALIVE, ("its process is still running, and heals by itself",))
+        return Leftover(str(run_dir), Found.ALIVE, ("its process is still running, and heals by itself",))
     if not heal:
-        return Leftover(run_dir, Found.PENDING, pending)
+        return Leftover(str(run_dir), Found.PENDING, pending)
     try:
         connection = _connection_of(run_dir)
     except HarnessError as error:
-        return Leftover(run_dir, Found.LEFT, (f"nobody knows which cluster it changed: {error}", *pending))
+        return Leftover(str(run_dir), Found.LEFT, (f"nobody knows which cluster it changed: {error}", *pending))
     gone = await _why_gone(connection)
     if gone is None:
         why_not = await _another_cluster(connection)
         if why_not is not None and connection.target in STARTED_BY_US:
             gone = why_not
         elif why_not is not None:
-            return Leftover(run_dir, Found.LEFT, (f"refused: {why_not}", *pending))
+            return Leftover(str(run_dir), Found.LEFT, (f"refused: {why_not}", *pending))
     if gone is not None:
         _close_with_the_cluster(run_dir, connection, gone)
     report = await heal_all(run_dir, connection)
     left = report.left + report.errors + await _give_back_lease(run_dir, connection, gone)
     done = tuple(f"undone: {line}" for line in report.undone)
-    return Leftover(run_dir, Found.LEFT if left else Found.HEALED, (*left, *done))
+    return Leftover(str(run_dir), Found.LEFT if left else Found.HEALED, (*left, *done))
 
 
 def _said(entry: UndoEntry) -> str:
@@ -185,6 +194,7 @@ async def _give_back_lease(run_dir: Path, connection: Connection, gone: str | No
 
 def _close_with_the_cluster(run_dir: Path, connection: Connection, why: str) -> None:
     """Closes what was changed in the cluster. A stopped process of this machine is no part of it, and stays open."""
+    (run_dir / KEPT_FILE).unlink(missing_ok=True)
     journal = UndoJournal(run_dir, RunClock(monotonic_ns(), connection.time_scale))
     for entry in journal.replay().pending:
         if entry.undo is not None and not isinstance(entry.undo, ResumeProcess):

@@ -36,6 +36,8 @@ class Connection:
     """Clock seconds after which the API server sends a bookmark on every watch."""
     fingerprint: str = ""
     """The uid of kube-system: which cluster this is, whoever answers at its address later."""
+    undo_in_cluster: bool = False
+    """Whether the undo journal is kept in the cluster as well, for another machine that would heal it."""
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self) | {"kubeconfig": str(self.kubeconfig)}, indent=1) + "\n")

@@ -22,7 +22,7 @@ from harness.faults.heal import heal_pending
 from harness.faults.log import FaultLog
 from harness.faults.port import Ground, Patience
 from harness.faults.undo import UndoJournal
-from harness.faults.world_control import CloudInstance, Value, WorldControl
+from harness.faults.world_control import ForwardingWorld, Value, WorldControl
 from harness.history.tables import FaultStage
 from harness.kube.port import (
     DEPLOYMENT,
@@ -215,24 +215,18 @@ async def _ask_for(kube: Kube, gpus: int) -> None:
     )
 
 
-class Disconnected:
+class Disconnected(ForwardingWorld):
     """A ``WorldControl`` whose switches turn and do nothing: the planted no-op that every proof must miss."""
 
     def __init__(self, world: WorldControl) -> None:
-        self._world = world
+        super().__init__(world)
         self._turned: dict[tuple[str, str], Value] = {}
-
-    async def instances(self) -> tuple[CloudInstance, ...]:
-        return await self._world.instances()
 
     async def interrupt(self, instance_id: str, notice_s: float) -> None:
         return None
 
     async def cancel_interruption(self, instance_id: str) -> str:
         return f"no interruption is planned for {instance_id} any more"
-
-    async def pools(self, capacity_type: str = "") -> tuple[str, ...]:
-        return await self._world.pools(capacity_type)
 
     async def knob(self, knob: str, target: str) -> Value:
         return self._turned.get((knob, target))
@@ -242,9 +236,6 @@ class Disconnected:
 
     async def do(self, verb: str, target: str, arguments: Json) -> None:
         return None
-
-    async def watches_begun(self) -> dict[str, int]:
-        return await self._world.watches_begun()
 
 
 class Unwritten(ForwardingKube):

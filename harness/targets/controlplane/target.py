@@ -107,6 +107,7 @@ class ControlPlaneTarget:
             control_url=urls["control_url"],
             namespace=self._config.gateway_namespace,
             time_scale=self._config.time_scale,
+            undo_in_cluster=True,
         )
 
     async def down(self) -> None:

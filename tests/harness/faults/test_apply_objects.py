@@ -72,13 +72,17 @@ async def test_a_name_that_passed_to_somebody_elses_object_is_left_alone(kube: L
     assert await kube.get(CONFIG_MAP, "a", "inference") == theirs
 
 
-async def test_an_object_held_by_a_finalizer_is_named(kube: LocalKube, tmp_path: Path) -> None:
+async def test_a_deletion_counts_as_undone_only_once_the_object_is_gone(kube: LocalKube, tmp_path: Path) -> None:
     held = config_map("held")
     held["metadata"]["finalizers"] = ["example.com/hold"]
     async with make_ground(tmp_path, kube, slack_s=0.1, objects=((CONFIG_MAP, held),)) as ground:
         await inject(FAULT, ground, ID, ("ConfigMap/inference/held",))
         report = await heal_pending(ground, None)
-    assert report.clean and "still terminating: ConfigMap/inference/held" in report.undone[0]
+        assert not report.clean and report.undone == ()
+        assert "ConfigMap/inference/held waits for its finalizers example.com/hold" in report.errors[0]
+        assert "kubectl delete configmap held -n inference" in report.left[0]
+        await kube.patch(CONFIG_MAP, "held", {"metadata": {"finalizers": None}}, "inference")
+        assert (await heal_pending(ground, None)).clean
 
 
 def test_the_label_is_valid_and_tells_runs_apart(tmp_path: Path) -> None:

@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 import yaml
 
+from harness.errors import GuardRefused
 from harness.faults.fault import Fault, Variant
 from harness.faults.permissions import Need, access_reviews, needs_of_a_run, rbac_objects
 from harness.faults.registry import FAULTS
-from harness.kube.port import DEPLOYMENT, LEASE, NODE, POD, ForwardingKube, Kube, Resource, api_error
-from harness.run.allowing import rbac_text
+from harness.kube.port import DEPLOYMENT, LEASE, NODE, POD, ForwardingKube, Json, Kube, Resource, api_error
+from harness.run.allowing import check_allowed, rbac_text
 from harness.run.record.recorder import RECORDED
 from harness.run.virtual.rehearsal import rehearse
+from harness.spec.experiment import load_experiment
 
 ROOT = Path(__file__).resolve().parents[3]
 NS = "inference"
@@ -97,3 +99,24 @@ def test_every_experiment_has_its_roles(path: Path) -> None:
     objects = list(yaml.safe_load_all(rbac_text(path)))
     assert {o["kind"] for o in objects} >= {"ServiceAccount", "ClusterRole", "Role"}
     assert not any("*" in rule["verbs"] for o in objects for rule in o.get("rules", ()))
+
+
+class Reviewer:
+    """Allows everything but one verb on one resource."""
+
+    def __init__(self, verb: str, plural: str) -> None:
+        self._refused = (verb, plural)
+
+    async def review_access(self, review: Json) -> Json:
+        asked = review["spec"]["resourceAttributes"]
+        return {"status": {"allowed": (asked["verb"], asked["resource"]) != self._refused}}
+
+
+async def test_a_run_that_may_not_do_all_it_needs_is_refused_before_it_begins() -> None:
+    experiment = load_experiment(ROOT / "experiments" / "interruption-during-rollout.yaml")
+    await check_allowed(Reviewer("no such", "thing"), experiment)
+    with pytest.raises(GuardRefused, match="may not patch deployments in inference") as refused:
+        await check_allowed(Reviewer("patch", "deployments"), experiment)
+    assert "gpu-harness rbac" in (refused.value.hint or "")
+    with pytest.raises(GuardRefused, match="may not delete configmaps in inference"):
+        await check_allowed(Reviewer("delete", "configmaps"), experiment)
