@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-MANIFEST = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: llm}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: llm}}
-  template:
-    metadata: {labels: {app: llm}}
-    spec:
-      containers: [{name: vllm, image: "vllm/vllm-openai:v0.32.0", resources: {limits: {nvidia.com/gpu: "1"}}}]
----
-apiVersion: policy/v1
-kind: PodDisruptionBudget
-metadata: {name: llm}
-spec: {maxUnavailable: 25%, selector: {matchLabels: {app: llm}}}
----
-apiVersion: autoscaling/v2
-kind: HorizontalPodAutoscaler
-metadata: {name: llm}
-spec:
-  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: llm}
-  minReplicas: 2
-  maxReplicas: 7
-  metrics:
-    - type: Pods
-      pods: {metric: {name: vllm_num_requests_waiting}, target: {type: AverageValue, averageValue: "2"}}
----
+from pathlib import Path
+
+SERVED = (Path(__file__).parents[1] / "manifests" / "llm.yaml").read_text()
+"""A Deployment with its budget and autoscaler."""
+MANIFEST = (
+    SERVED
+    + """---
 apiVersion: v1
 kind: Service
 metadata: {name: llm}
@@ -40,6 +19,7 @@ kind: Pod
 metadata: {name: solo, labels: {app: solo}}
 spec: {nodeName: NS-n1, containers: [{name: c, image: "x:1"}]}
 """
+)
 MORE = MANIFEST.replace("replicas: 2", "replicas: 3", 1)
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\n"
 

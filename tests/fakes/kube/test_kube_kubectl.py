@@ -20,38 +20,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on PATH")
 
-MANIFEST = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: llm}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: llm}}
-  template:
-    metadata: {labels: {app: llm}}
-    spec:
-      containers: [{name: vllm, image: "vllm/vllm-openai:v0.32.0", resources: {limits: {nvidia.com/gpu: "1"}}}]
----
-apiVersion: policy/v1
-kind: PodDisruptionBudget
-metadata: {name: llm}
-spec: {maxUnavailable: 25%, selector: {matchLabels: {app: llm}}}
----
-apiVersion: autoscaling/v2
-kind: HorizontalPodAutoscaler
-metadata: {name: llm}
-spec:
-  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: llm}
-  minReplicas: 2
-  maxReplicas: 7
-  metrics:
-    - type: Pods
-      pods: {metric: {name: vllm_num_requests_waiting}, target: {type: AverageValue, averageValue: "2"}}
----
+SERVED = (Path(__file__).parents[2] / "manifests" / "llm.yaml").read_text()
+"""A Deployment with its budget and autoscaler."""
+MANIFEST = f"""{SERVED}---
 apiVersion: scheduling.k8s.io/v1beta1
 kind: PodGroup
-metadata: {name: gang-a}
-spec: {schedulingPolicy: {gang: {minCount: 2}}}
+metadata: {{name: gang-a}}
+spec: {{schedulingPolicy: {{gang: {{minCount: 2}}}}}}
 """
 
 Kubectl = Callable[..., Awaitable[str]]
