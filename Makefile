@@ -30,8 +30,9 @@ demo: $(READY)  ## a burst of tokens, a spot interruption in the middle of it, a
 controlplane: $(READY)  ## build a real Kubernetes 1.37 control plane from Go modules, once (Go >= 1.26; minutes)
 	@$(BIN)/python -m harness.stack build
 
-test: $(READY)  ## all tests
-	@$(BIN)/python -m pytest
+test: $(READY)  ## all tests: on all cores, then one after another those that need the machine to themselves
+	@$(BIN)/python -m pytest -q -n logical --dist worksteal -m "not alone"; ended=$$?; \
+	$(BIN)/python -m pytest -q -m alone && exit $$ended
 
 behaviour: $(READY)  ## scenarios on the embedded control plane and on a real one, compared (exits 77 without its programs)
 	@$(BIN)/python tests/behaviour/behaviour.py $(ARGS)

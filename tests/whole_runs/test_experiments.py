@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+import pytest
 from running import Ended, command, processes_naming
 
+pytestmark = pytest.mark.alone
 DEMO = "experiments/spot-interruption-during-burst.yaml"
 
 
