@@ -75,16 +75,9 @@ def source(shape: Shape, sent: Path | None = None) -> Iterator[int]:
 def ours(shape: Shape, folder: Path) -> tuple[Measured, pd.DataFrame]:
     """The load process as the supervisor starts it, with everything that it does for a run."""
     count = shape.requests
-    table = {"t_ns": (np.arange(count) * NS_PER_S / shape.rate_per_s).astype(np.int64), "prompt_tokens": [100] * count}
-    table |= {"output_tokens": [shape.tokens] * count, "tenant": [""] * count, "session": [""] * count}
     folder.mkdir()
-    pd.DataFrame(table).to_parquet(folder / "schedule.parquet", index=False)
     with source(shape, folder / "sent") as port:
-        api = {"url": f"http://127.0.0.1:{port}", "model": "m"}
-        send = {"connect_timeout_s": 5, "first_token_timeout_s": 20, "stall_timeout_s": 10, "deadline_s": 120}
-        start_ns = monotonic_ns()
-        told = {"schedule": str(folder / "schedule.parquet"), "api": api, "records": str(folder / "records.jsonl")}
-        (folder / "load.json").write_text(json.dumps(told | {"start_ns": start_ns, "seed": 1, "send": send}))
+        start_ns = tell(shape, folder, port)
         argv = [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--headless", "--only-summary"]
         env = os.environ | {load_settings.LOAD_ENV: str(folder / "load.json")}
         process = subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -104,6 +97,20 @@ def ours(shape: Shape, folder: Path) -> tuple[Measured, pd.DataFrame]:
     return Measured("ours", int(ends["chunks"].sum()), cpu_s), ends
 
 
+def tell(shape: Shape, folder: Path, port: int) -> int:
+    """Writes the load's schedule and settings into the folder; history time 0, on the monotonic clock."""
+    count = shape.requests
+    table = {"t_ns": (np.arange(count) * NS_PER_S / shape.rate_per_s).astype(np.int64), "prompt_tokens": [100] * count}
+    table |= {"output_tokens": [shape.tokens] * count, "tenant": [""] * count, "session": [""] * count}
+    pd.DataFrame(table).to_parquet(folder / "schedule.parquet", index=False)
+    api = {"url": f"http://127.0.0.1:{port}", "model": "m"}
+    send = {"connect_timeout_s": 5, "first_token_timeout_s": 20, "stall_timeout_s": 10, "deadline_s": 120}
+    start_ns = monotonic_ns()
+    told = {"schedule": str(folder / "schedule.parquet"), "api": api, "records": str(folder / "records.jsonl")}
+    (folder / "load.json").write_text(json.dumps(told | {"start_ns": start_ns, "seed": 1, "send": send}))
+    return start_ns
+
+
 def peer(name: str, shape: Shape) -> Measured:
     with source(shape) as port:
         if name == "locust FastHttpUser":
@@ -115,12 +122,11 @@ def peer(name: str, shape: Shape) -> Measured:
         env = os.environ | {
             "BENCH_RATE": str(shape.rate_per_s), "BENCH_SECONDS": str(shape.seconds), "BENCH_TOKENS": str(shape.tokens),
         }  # fmt: skip
-        process = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        cpu_s = _wait(process)
-        assert process.stdout is not None
-        said = re.search(r'\{"tokens": (\d+)\}', process.stdout.read())
-    assert said is not None and int(said[1]) == shape.requests * shape.tokens, f"{name} did not read all: {said}"
-    return Measured(name, int(said[1]), cpu_s)
+        told = subprocess.run(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    found = re.search(r'\{"tokens": .*\}', told)
+    said = json.loads(found[0]) if found else {"tokens": 0}
+    assert said["tokens"] == shape.requests * shape.tokens, f"{name} did not read all: {said}"
+    return Measured(name, said["tokens"], said["cpu_s"])
 
 
 def _cpu_s(pid: int) -> float:
@@ -128,7 +134,7 @@ def _cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _wait(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> float:
+def _wait(process: subprocess.Popen[bytes]) -> float:
     """CPU seconds of a child, all its life."""
     _, _, used = os.wait4(process.pid, 0)
     process.returncode = 0

@@ -39,7 +39,7 @@ async def _count(lines: AsyncIterator[bytes]) -> int:
 
 async def main(which: str, port: int, rate: float, seconds: float, tokens: int) -> None:
     url = f"http://127.0.0.1:{port}/v1/chat/completions"
-    start = time.monotonic()
+    start, before_s = time.monotonic(), time.process_time()
     async with (
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as ours,
         httpx.AsyncClient(limits=httpx.Limits(max_connections=None), timeout=60) as theirs,
@@ -50,7 +50,7 @@ async def main(which: str, port: int, rate: float, seconds: float, tokens: int) 
             lines = _lines_of_aiohttp(ours, url, tokens) if which == "aiohttp" else _lines_of_httpx(theirs, url, tokens)
             tasks.append(asyncio.create_task(_count(lines)))
         counts = await asyncio.gather(*tasks)
-    print(json.dumps({"tokens": sum(counts)}), flush=True)
+    print(json.dumps({"tokens": sum(counts), "cpu_s": time.process_time() - before_s}), flush=True)
 
 
 if __name__ == "__main__":
