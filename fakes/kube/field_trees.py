@@ -18,6 +18,8 @@ from harness.kube.port import Json
 
 Tree = dict[str, Any]
 LEAF: Tree = {}
+_ADDRESS = 'k:{"ip"'
+"""How the item of a list of addresses is named: each pod has its own."""
 _KEPT = 32768
 """So many trees are known at once; then all are forgotten together, which costs time and changes nothing."""
 
@@ -46,14 +48,29 @@ class Known:
         return tree
 
     def intern(self, tree: Tree) -> Tree:
+        """The one tree that stands for all that are equal to this one. Of a tree that no other object has, such as one
+        with a pod's own address, the parts that others may have are shared."""
         if not tree:
             return LEAF
         inner = [t if id(t) in self.ids else self.intern(t) for t in tree.values()]
         key = (*tree, *map(id, inner))
         found = self.trees.get(key)
         if found is None:
-            found = self.trees[key] = dict(zip(tree, inner, strict=True))
-            self.ids[id(found)] = found
+            found = dict(zip(tree, inner, strict=True))
+            if not next(reversed(tree)).startswith(_ADDRESS) and all(id(t) in self.ids for t in inner):
+                self.trees[key] = self.ids[id(found)] = found
+        return found
+
+    def flat(self, tree: Tree) -> Tree:
+        """As ``intern``, of a tree whose branches are from here."""
+        found = self.trees.get((*tree, *map(id, tree.values())))
+        return self.intern(tree) if found is None else found
+
+    def shape(self, shape: tuple[object, ...], tree: Tree) -> Tree:
+        """The tree, remembered by the shape that makes it."""
+        found = self.flat(tree)
+        if id(found) in self.ids:
+            self.shapes[shape] = found
         return found
 
     def tidy(self) -> None:

@@ -92,7 +92,7 @@ def added(type: Type, value: Any) -> Tree:
                 return _shaped(inner, tuple(value), None)
             return _shaped(inner, tuple(value), [added(inner, item) for item in value.values()])
     elif isinstance(value, list) and isinstance(type, List):
-        return KNOWN.intern({".": LEAF} | {item_key(type, item): added(type.element, item) for item in value})
+        return KNOWN.flat({".": LEAF} | {item_key(type, item): added(type.element, item) for item in value})
     return LEAF
 
 
@@ -111,7 +111,7 @@ def _struct_added(type: Struct, value: Json) -> Tree:
             known = fields.get(key)
             if known is not None:
                 found["f:" + key] = LEAF if known.type.kind == "scalar" else next(parts)
-        found = KNOWN.shapes[shape] = KNOWN.intern(found)
+        found = KNOWN.shape(shape, found)
     return found
 
 
@@ -122,7 +122,7 @@ def _shaped(type: Type, names: tuple[str, ...], inner: list[Tree] | None) -> Tre
     if found is None:
         trees = inner if inner is not None else [LEAF] * len(names)
         found = {".": LEAF} | {"f:" + name: tree for name, tree in zip(names, trees, strict=True)}
-        found = KNOWN.shapes[shape] = KNOWN.intern(found)
+        found = KNOWN.shape(shape, found)
     return found
 
 
@@ -150,7 +150,7 @@ def born(type: Struct, value: Json) -> tuple[Tree | None, Tree | None]:
                     tree, less = compare(known.type, before, item)
                 if tree is None or less is not None:
                     return compare(type, zero, value)
-                inner.append(KNOWN.intern(tree))
+                inner.append(tree)
         names.append(key)
     if not names:
         return None, None
@@ -159,7 +159,7 @@ def born(type: Struct, value: Json) -> tuple[Tree | None, Tree | None]:
     if found is None:
         parts = iter(inner)
         found = {"f:" + key: LEAF if fields[key].type.kind == "scalar" else next(parts) for key in names}
-        found = KNOWN.shapes[shape] = KNOWN.intern(found)
+        found = KNOWN.shape(shape, found)
     return found, None
 
 
@@ -193,7 +193,7 @@ def compare(type: Type, old: Any, new: Any) -> tuple[Tree | None, Tree | None]:
     for key, item in old.items():
         if key not in new and (inner := _inner(type, key)) is not None:
             removed["f:" + key] = added(inner, item)
-    return changed or None, removed or None
+    return KNOWN.flat(changed) if changed else None, KNOWN.flat(removed) if removed else None
 
 
 _ABSENT: Any = object()
@@ -229,4 +229,4 @@ def _compare_lists(type: List, old: list[Any], new: list[Any]) -> tuple[Tree | N
     for key, item in before.items():
         if key not in after:
             removed[key] = added(type.element, item)
-    return changed or None, removed or None
+    return KNOWN.flat(changed) if changed else None, KNOWN.flat(removed) if removed else None

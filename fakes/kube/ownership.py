@@ -72,7 +72,6 @@ def track(kind: Kind, old: Json | None, new: Json, writer: Writer, stamp: str) -
         return  # nobody tracked it so far, and nobody starts in the middle
     KNOWN.tidy()
     changed, removed = born(kind.type, new) if old is None else compare(kind.type, old, new)
-    changed, removed = interned(changed), interned(removed)
     hidden = reset_fields(kind, writer.subresource)
     if hidden is not None:
         changed = without(changed, hidden)

@@ -33,6 +33,11 @@ def test_equal_sets_are_one_and_what_becomes_of_them_is_looked_up() -> None:
     assert interned({"f:b": {"f:c": {}}, "f:a": {}}) is not one, "the order is part of what is written"
     assert difference(one, other) is difference(one, other)
     assert difference(one, other) is interned({"f:a": {}})
+    own = {"f:status": {"f:phase": {}, "f:podIPs": {'k:{"ip":"10.1.1.1"}': {}}, "f:x": {"f:y": {}}}}
+    first, second = interned(own), interned(own)
+    assert first == second == own
+    assert first is not second, "nobody else has this address"
+    assert first["f:status"]["f:x"] is second["f:status"]["f:x"], "and many the rest"
     KNOWN.forget()
     assert difference(one, other) == {"f:a": {}}
     assert union(one, interned({"f:b": {"f:d": {}}})) == {"f:a": {}, "f:b": {"f:c": {}, "f:d": {}}}
