@@ -5,6 +5,7 @@ Both doors lead here: ``LocalKube`` in process and the HTTP server. All methods 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,10 +79,10 @@ class Api:
         kind = self.kind(resource)
         return both(label_predicate(label_selector), field_predicate(kind, field_selector))
 
-    def list(self, resource: Resource, namespace: str | None, match: Predicate | None) -> list[Stored]:
+    def list(self, resource: Resource, namespace: str | None, match: Predicate | None) -> Sequence[Stored]:
         self.kind(resource)
         found = self.store.items(resource, namespace if resource.namespaced else None)
-        return [s for s in found if match is None or match(s.object)]
+        return found if match is None else [s for s in found if match(s.object)]
 
     def create(self, resource: Resource, namespace: str | None, body: Any, write: Write) -> Stored:
         kind = self.kind(resource)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections import OrderedDict
+from collections.abc import Sequence
 
 from aiohttp import web
 
@@ -35,7 +36,7 @@ class Listing:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._snapshots: OrderedDict[str, tuple[list[Stored], int]] = OrderedDict()
+        self._snapshots: OrderedDict[str, tuple[Sequence[Stored], int]] = OrderedDict()
         self._next_snapshot = 0
 
     def selection(self, request: web.Request, target: Target) -> Predicate | None:
@@ -70,7 +71,7 @@ class Listing:
             meta.setdefault("continue", "")  # written even where it says nothing
         return answer(joined(kind, found, meta))
 
-    def listed(self, request: web.Request, target: Target, found: list[Stored]) -> web.Response:
+    def listed(self, request: web.Request, target: Target, found: Sequence[Stored]) -> web.Response:
         """What a deletecollection answers: the objects that it deleted."""
         meta: Json = {"resourceVersion": str(self._api.store.revision)}
         return answer(joined(target.kind, found, meta))
@@ -112,7 +113,7 @@ class Listing:
         if request.query.get("resourceVersionMatch") == "Exact" and wanted != current:
             raise expired("The resourceVersion for the provided list is too old.")
 
-    def _kept(self, rest: list[Stored], version: int, old: str) -> str:
+    def _kept(self, rest: Sequence[Stored], version: int, old: str) -> str:
         self._snapshots.pop(old, None)
         self._next_snapshot += 1
         key = str(self._next_snapshot)
@@ -121,7 +122,7 @@ class Listing:
             self._snapshots.popitem(last=False)
         return base64.urlsafe_b64encode(json.dumps({"v": "meta.k8s.io/v1", "snapshot": key}).encode()).decode()
 
-    def _resumed(self, token: str) -> tuple[list[Stored], int, str]:
+    def _resumed(self, token: str) -> tuple[Sequence[Stored], int, str]:
         try:
             key = json.loads(base64.urlsafe_b64decode(token.encode()))["snapshot"]
         except (ValueError, KeyError, TypeError) as e:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import Payload
@@ -11,23 +11,30 @@ PIECE_BYTES = 128 * 1024
 
 
 class Pieces(Payload):
-    """The bytes of ``parts`` one after the other."""
+    """``head``, then ``items`` with a comma between two, then ``tail``."""
 
-    def __init__(self, parts: Sequence[bytes]) -> None:
-        super().__init__(parts, content_type="application/json")
-        self._parts = parts
-        self._size = sum(map(len, parts))
+    def __init__(self, head: bytes, items: Sequence[bytes], tail: bytes) -> None:
+        super().__init__(items, content_type="application/json")
+        self._head, self._items, self._tail = head, items, tail
+        self._count = len(head) + sum(map(len, items)) + max(0, len(items) - 1) + len(tail)
+        self._size = self._count
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        return b"".join(self._parts).decode(encoding, errors)
+        return b"".join(self._pieces()).decode(encoding, errors)
 
     async def write(self, writer: AbstractStreamWriter) -> None:
-        begun, size = 0, 0
-        for end, part in enumerate(self._parts, 1):
-            size += len(part)
-            if size >= PIECE_BYTES or end == len(self._parts):
-                await writer.write(b"".join(self._parts[begun:end]))
-                begun, size = end, 0
+        for piece in self._pieces():
+            await writer.write(piece)
 
     async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
         await self.write(writer)  # the length is that of all parts
+
+    def _pieces(self) -> Iterator[bytes]:
+        """Of about the same size, as far as the items are."""
+        items = self._items
+        count = max(1, PIECE_BYTES * len(items) // self._count)
+        opening = self._head
+        for begin in range(0, len(items), count):
+            closing = self._tail if begin + count >= len(items) else b""
+            yield opening + b",".join(items[begin : begin + count]) + closing
+            opening = b","

@@ -70,9 +70,8 @@ def joined(kind: Kind, found: Sequence[Stored], meta: Json) -> bytes | Pieces:
         outward = kind.view.outward
         items = [dump({k: v for k, v in outward(s.object).items() if k not in ("kind", "apiVersion")}) for s in found]
     else:
-        items = [s.item() for s in found]
-    parts = [dump(head)[:-1] + b',"items":[']
-    for item in items:
-        parts += (item, b",")
-    parts[-1] = b"]}" if items else parts[-1] + b"]}"
-    return b"".join(parts) if len(items) < LONG_LIST else Pieces(parts)
+        items = [s.made or s.item() for s in found]
+    begun = dump(head)[:-1] + b',"items":['
+    if len(items) < LONG_LIST:
+        return begun + b",".join(items) + b"]}"
+    return Pieces(begun, items, b"]}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import bisect
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -35,7 +35,8 @@ class Stored:
 
     object: Json
     version: int
-    _item: bytes | None = None
+    made: bytes | None = None
+    """What ``item`` answers, once it was asked."""
 
     def data(self) -> bytes:
         item, head = self.item(), _head(self.object)
@@ -43,14 +44,14 @@ class Stored:
 
     def item(self) -> bytes:
         """The same within a list, which says the kind for all: what begins every object is left out."""
-        if self._item is None:
+        if self.made is None:
             whole, head = dump(self.object), _head(self.object)
-            self._item = b"{" + whole[len(head) :] if whole.startswith(head) else whole
-        return self._item
+            self.made = b"{" + whole[len(head) :] if whole.startswith(head) else whole
+        return self.made
 
     def tampered(self) -> bool:
         """Whether somebody changed the object in place since its bytes were made."""
-        return self._item is not None and self._item != Stored(self.object, self.version).item()
+        return self.made is not None and self.made != Stored(self.object, self.version).item()
 
 
 def _head(obj: Json) -> bytes:
@@ -79,6 +80,8 @@ class Shelf:
     waiters: dict[asyncio.Future[None], None] = field(default_factory=dict)
     """In the order in which they came, for the order in which they are woken must not depend on addresses in memory."""
     _sorted: list[Name] | None = None
+    _listed: dict[str, list[Stored]] = field(default_factory=dict)
+    """By namespace (empty: all), until the next change."""
     forgets_at: int | None = None
     """A planted bug: how many changes are kept before all are lost at once, as when a server is replaced."""
 
@@ -88,7 +91,18 @@ class Shelf:
             self._sorted = sorted(self.objects)
         return self._sorted
 
+    def listed(self, namespace: str) -> list[Stored]:
+        """In that order, to look at only."""
+        found = self._listed.get(namespace)
+        if found is None:
+            names, objects = self.names(), self.objects
+            found = [objects[n] for n in names if not namespace or n[0] == namespace]
+            self._listed[namespace] = found
+        return found
+
     def apply(self, name: Name, change: Change) -> None:
+        if self._listed:
+            self._listed.clear()
         if change.type is EventType.DELETED:
             del self.objects[name]
             self._sorted = None
@@ -230,11 +244,9 @@ class Store:
     def find(self, resource: Resource, namespace: str, name: str) -> Stored | None:
         return self._shelf(resource).objects.get((namespace, name))
 
-    def items(self, resource: Resource, namespace: str | None = None) -> Iterator[Stored]:
-        shelf = self._shelf(resource)
-        for name in shelf.names():
-            if not namespace or name[0] == namespace:
-                yield shelf.objects[name]
+    def items(self, resource: Resource, namespace: str | None = None) -> Sequence[Stored]:
+        """In the order in which a list answers."""
+        return self._shelf(resource).listed(namespace or "")
 
     def names(self, resource: Resource) -> list[Name]:
         return self._shelf(resource).names()
