@@ -72,7 +72,11 @@ class Gateway:
         self._pods.on_change(self._pod_changed)
         self._pool = UpstreamPool()
         self._aside: set[asyncio.Future[None]] = set()
-        self.router = Router(rng, keep_terminating=PlantedBug.GATEWAY_ROUTES_TO_TERMINATING in bugs)
+        self.router = Router(
+            rng,
+            keep_terminating=PlantedBug.GATEWAY_ROUTES_TO_TERMINATING in bugs,
+            before_ready=PlantedBug.GATEWAY_ROUTES_BEFORE_READY in bugs,
+        )
         self.metrics = GatewayMetrics()
         self.links = Links(rng)
         self.forwarder = Forwarder(service, self.router, self.metrics, self.links, GatewayMischief(bugs, rng))

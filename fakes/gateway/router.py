@@ -30,6 +30,8 @@ class Router:
 
     rng: Random
     keep_terminating: bool = False
+    before_ready: bool = False
+    """Plants the bug of a router that sends to every address it hears of."""
     backends: dict[str, Backend] = field(default_factory=dict)
     _slices: dict[str, dict[int, Json]] = field(default_factory=dict)
     """The endpoints of each slice, by identity: those that come again as the same objects have not changed."""
@@ -75,7 +77,7 @@ class Router:
         terminating = bool(conditions.get("terminating"))
         if terminating:
             return self.keep_terminating
-        return conditions.get("ready") is not False  # absent means ready
+        return self.before_ready or conditions.get("ready") is not False  # absent means ready
 
     def routable(self) -> frozenset[str]:
         return frozenset(pod for pod, backend in self.backends.items() if backend.routable)

@@ -51,10 +51,10 @@ class Histogram:
         self.sum = 0.0
         self.count = 0
 
-    def observe(self, value: float) -> None:
-        self._counts[bisect_left(self.bounds, value)] += 1
-        self.sum += value
-        self.count += 1
+    def observe(self, value: float, times: int = 1) -> None:
+        self._counts[bisect_left(self.bounds, value)] += times
+        self.sum += value * times
+        self.count += times
 
     def lines(self, name: str) -> Iterator[str]:
         total = 0
@@ -65,31 +65,52 @@ class Histogram:
         yield f"{name}_sum{self.labels} {number(self.sum)}"
 
 
+class Summary:
+    """Count and sum without quantiles, which Python's client does not compute."""
+
+    __slots__ = ("count", "labels", "sum")
+
+    def __init__(self, labels: Sequence[tuple[str, str]]) -> None:
+        self.labels = label_text(labels)
+        self.sum = 0.0
+        self.count = 0
+
+    def observe(self, value: float) -> None:
+        self.sum += value
+        self.count += 1
+
+    def lines(self, name: str) -> Iterator[str]:
+        yield f"{name}_count{self.labels} {number(self.count)}"
+        yield f"{name}_sum{self.labels} {number(self.sum)}"
+
+
+Series = Sequence[Value] | Sequence[Histogram] | Sequence[Summary]
+
+
 class Family:
     """A metric with its series. ``name`` of a counter ends in ``_total``. Its ``_created`` gauge follows, if wanted."""
 
-    def __init__(self, name: str, kind: str, help: str, series: Sequence[Value] | Histogram) -> None:
+    def __init__(self, name: str, kind: str, help: str, series: Series | Histogram, *, created: bool = True) -> None:
         self.name = name
         self.kind = kind
         self.help = help
-        self.series = series
-        self.created = f"{name if isinstance(series, Histogram) else name.removesuffix('_total')}_created"
+        self.series: Series = [series] if isinstance(series, Histogram) else series
+        stem = name.removesuffix("_total") if kind == "counter" else name
+        self.created = f"{stem}_created" if created and kind != "gauge" else ""
 
     def lines(self, created_s: float | None) -> Iterator[str]:
         yield f"# HELP {self.name} {self.help}"
         yield f"# TYPE {self.name} {self.kind}"
-        if isinstance(self.series, Histogram):
-            yield from self.series.lines(self.name)
-            labels = [self.series.labels]
-        else:
-            for s in self.series:
+        for s in self.series:
+            if isinstance(s, Value):
                 yield f"{self.name}{s.labels} {number(s.value)}"
-            labels = [s.labels for s in self.series]
-        if self.kind != "gauge" and created_s is not None:
+            else:
+                yield from s.lines(self.name)
+        if self.created and created_s is not None and self.series:
             yield f"# HELP {self.created} {self.help}"
             yield f"# TYPE {self.created} gauge"
-            for text in labels:
-                yield f"{self.created}{text} {number(created_s)}"
+            for s in self.series:
+                yield f"{self.created}{s.labels} {number(created_s)}"
 
 
 class Sums:
@@ -101,22 +122,22 @@ class Sums:
     def __init__(self, families: Iterable[Family], created_s: float | None = None) -> None:
         self._fixed: dict[str, float] = {}
         self._single: list[tuple[str, Value]] = []
-        self._several: list[tuple[str, Sequence[Value]]] = []
-        self._histograms: list[tuple[str, str, Histogram]] = []
+        self._several: list[tuple[str, list[Value]]] = []
+        self._observed: list[tuple[str, str, Sequence[Histogram | Summary]]] = []
         for family in families:
             self._add(family, created_s)
 
     def _add(self, family: Family, created_s: float | None) -> None:
-        series = family.series
-        if isinstance(series, Histogram):
-            self._histograms.append((f"{family.name}_count", f"{family.name}_sum", series))
-        elif len(series) == 1:
-            self._single.append((family.name, series[0]))
-        elif series:
-            self._several.append((family.name, series))
-        count = 1 if isinstance(series, Histogram) else len(series)
-        if family.kind != "gauge" and created_s is not None and count:
-            self._fixed[family.created] = created_s * count
+        values = [s for s in family.series if isinstance(s, Value)]
+        observed = [s for s in family.series if not isinstance(s, Value)]
+        if observed:
+            self._observed.append((f"{family.name}_count", f"{family.name}_sum", observed))
+        elif len(values) == 1:
+            self._single.append((family.name, values[0]))
+        elif values:
+            self._several.append((family.name, values))
+        if family.created and created_s is not None and family.series:
+            self._fixed[family.created] = created_s * len(family.series)
 
     def read(self) -> dict[str, float]:
         found = self._fixed.copy()
@@ -124,9 +145,13 @@ class Sums:
             found[name] = value.value
         for name, values in self._several:
             found[name] = sum(v.value for v in values)
-        for count, total, histogram in self._histograms:
-            found[count] = histogram.count
-            found[total] = histogram.sum
+        for count, total, observed in self._observed:
+            if len(observed) == 1:
+                found[count] = observed[0].count
+                found[total] = observed[0].sum
+            else:
+                found[count] = sum(o.count for o in observed)
+                found[total] = sum(o.sum for o in observed)
         return found
 
 

@@ -5,21 +5,22 @@ A stream's headers go out at once, whatever the queue; its first event comes wit
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from zlib import crc32
 
 from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
 
 from fakes.metrics.exposition import CONTENT_TYPE
 from fakes.vllm.completions import DRAINING, Completions
-from fakes.vllm.replies import EventStream
+from fakes.vllm.event_stream import EventStream, KeptAlive
 from fakes.vllm.requests import CompletionRequest, RequestRefused
 from fakes.vllm.sse import EventEncoder
 
 BODY_BYTES_MAX = 64 * 2**20
 VERSION = "0.32.0"
 COMMON = {"Server": "uvicorn", "Vary": "Origin"}
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 STREAM_TYPE = "text/event-stream; charset=utf-8"
 
 
@@ -41,7 +42,9 @@ class Api:
         self._metrics = completions.metrics
 
     def app(self) -> web.Application:
-        app = web.Application(client_max_size=BODY_BYTES_MAX)
+        middlewares: list[Middleware] = [self._stand_still]
+        middlewares += [self._check_key] if self._flags.api_keys else []
+        app = web.Application(client_max_size=BODY_BYTES_MAX, middlewares=middlewares)
         routes: list[tuple[str, str, Handler]] = [
             ("POST", "/v1/chat/completions", self._chat),
             ("POST", "/v1/completions", self._text),
@@ -60,6 +63,19 @@ class Api:
         app.router.add_route("*", "/{path:.*}", self._unknown)
         return app
 
+    @web.middleware
+    async def _stand_still(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        await self._completions.unless_silent()
+        return await handler(request)
+
+    @web.middleware
+    async def _check_key(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Only what is under /v1 needs one."""
+        bearer, _, key = request.headers.get("Authorization", "").partition(" ")
+        if request.path.startswith("/v1") and not (bearer == "Bearer" and key in self._flags.api_keys):
+            return json_response(401, b'{"error":"Unauthorized"}')
+        return await handler(request)
+
     # Completions.
 
     async def _chat(self, http: web.Request) -> web.StreamResponse:
@@ -69,26 +85,36 @@ class Api:
         return await self._completion(http, chat=False)
 
     async def _completion(self, http: web.Request, *, chat: bool) -> web.StreamResponse:
+        begun_s = asyncio.get_running_loop().time()
+        headers = COMMON
+        given = http.headers.get("X-Request-Id")
+        if self._flags.enable_request_id_headers:
+            headers = headers | {"X-Request-Id": self._completions.header_id(given)}
         try:
-            response = await self._answer(http, chat)
+            response = await self._answer(http, chat, given, headers)
         except RequestRefused as refused:
-            # The answer to a request during a drain comes from below the middleware that adds Vary.
-            headers = {"Server": "uvicorn"} if refused.message == DRAINING else COMMON
+            if refused.message == DRAINING:
+                headers = {"Server": "uvicorn"}  # the answer comes from below the middleware that adds the others
             response = json_response(refused.status, refused.body(), headers)
-        self._metrics.http(http.path, "POST", response.status)
+        self._count(http, http.path, response, asyncio.get_running_loop().time() - begun_s)
         return response
 
-    async def _answer(self, http: web.Request, chat: bool) -> web.StreamResponse:
+    def _count(self, http: web.Request, handler: str, response: web.StreamResponse, seconds: float = 0.0) -> None:
+        answered = len(response.body) if isinstance(response, web.Response) and isinstance(response.body, bytes) else 0
+        self._metrics.http.observe(
+            handler, http.method, response.status, asked_bytes=http.content_length or 0, answered_bytes=answered,
+            seconds=seconds,
+        )  # fmt: skip
+
+    async def _answer(
+        self, http: web.Request, chat: bool, given: str | None, headers: dict[str, str]
+    ) -> web.StreamResponse:
         body = await http.read()
         if http.content_type != "application/json":
             message = "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed"
             raise RequestRefused(400, "Bad Request", message)
         request = self._completions.accept(body, chat=chat)
-        given = http.headers.get("X-Request-Id")
         id = self._completions.name(given, chat=chat)
-        headers = COMMON
-        if self._flags.enable_request_id_headers:
-            headers = headers | {"X-Request-Id": given or id.partition("-")[2]}
         if request.stream:
             return await self._stream(http, request, id, headers)
         return json_response(200, await self._completions.whole(request, id), headers)
@@ -104,30 +130,55 @@ class Api:
             raise ConnectionResetError("the client left before its headers were sent")
         force_usage = self._flags.enable_force_include_usage
         encoder = EventEncoder(request, id, self._completions.unix_now(), force_usage=force_usage)
-        await self._completions.stream(request, id, EventStream(encoder, transport))
+        stream = EventStream(encoder, transport)
+        if interval_s := self._flags.sse_keep_alive_s:
+            kept = KeptAlive(stream, transport, interval_s)
+            try:
+                await self._completions.stream(request, id, kept)
+            finally:
+                kept.stop()
+        else:
+            await self._completions.stream(request, id, stream)
         return response
 
     # The rest.
 
     async def _models(self, http: web.Request) -> web.Response:
-        self._metrics.http(http.path, "GET", 200)
         models = [self._model(name) for name in self._flags.names]
-        return json_response(200, json.dumps({"object": "list", "data": models}, separators=(",", ":")).encode())
+        body = json.dumps({"object": "list", "data": models}, separators=(",", ":")).encode()
+        response = json_response(200, body)
+        self._count(http, http.path, response)
+        return response
 
     def _model(self, name: str) -> dict[str, object]:
+        created = self._completions.started_unix
+        permission = {
+            "id": f"modelperm-{crc32(name.encode()):08x}{created & 0xFFFFFFFF:08x}",
+            "object": "model_permission",
+            "created": created,
+            "allow_create_engine": False,
+            "allow_sampling": True,
+            "allow_logprobs": True,
+            "allow_search_indices": False,
+            "allow_view": True,
+            "allow_fine_tuning": False,
+            "organization": "*",
+            "group": None,
+            "is_blocking": False,
+        }
         return {
             "id": name,
             "object": "model",
-            "created": self._completions.started_unix,
+            "created": created,
             "owned_by": "vllm",
             "root": self._flags.model,
             "parent": None,
             "max_model_len": self._flags.max_model_len,
-            "permission": [],
+            "permission": [permission],
         }
 
     async def _health(self, http: web.Request) -> web.Response:
-        return web.Response(headers=COMMON)
+        return web.Response(status=503 if self._completions.dead else 200, headers=COMMON)
 
     async def _version(self, http: web.Request) -> web.Response:
         return json_response(200, f'{{"version":"{VERSION}"}}'.encode())
@@ -142,5 +193,5 @@ class Api:
     async def _unknown(self, http: web.Request) -> web.Response:
         allow = self._allowed.get(http.path)
         response = detail(405, "Method Not Allowed", allow) if allow else detail(404, "Not Found")
-        self._metrics.http("none", http.method, response.status)
+        self._count(http, "none", response)
         return response

@@ -11,6 +11,7 @@ from fakes.clock import WallClock, parse_stamp
 from fakes.config import PlantedBug
 from fakes.nodes.gpus import GpuUse
 from fakes.nodes.logs import Say
+from fakes.nodes.runtime import NO_ANSWER, SIGKILL_CODE
 from fakes.timing import Timing
 from fakes.vllm.door import MakeDoor
 from fakes.vllm.flags import FlagError, parse_flags
@@ -18,7 +19,7 @@ from fakes.vllm.http_door import HttpDoor
 from fakes.vllm.ledger import Ledger, Note
 from fakes.vllm.mischief import Mischief
 from fakes.vllm.presets import DEFAULT_PROFILE, PROFILES
-from fakes.vllm.server import SIGKILL_CODE, ModelServer, Phase
+from fakes.vllm.server import ModelServer, Phase
 from harness.kube.port import Json
 
 log = logging.getLogger(__name__)
@@ -144,7 +145,7 @@ class VllmContainer:
         if self._server is None:
             return None
         status = self._server.health()
-        return status if status is None or path in ("/health", "/ping") else 404
+        return status if status in (None, NO_ANSWER) or path in ("/health", "/ping") else 404
 
 
 def _pod_clock(pod: Json) -> WallClock:

@@ -20,17 +20,21 @@ WITHOUT_EFFECT = (
     "generation-config", "chat-template", "max-parallel-loading-workers", "attention-backend",
 )  # fmt: skip
 SWITCHES_WITHOUT_EFFECT = (
-    "enforce-eager", "trust-remote-code", "enable-prefix-caching", "no-enable-prefix-caching",
+    "enforce-eager", "trust-remote-code",
     "enable-chunked-prefill", "disable-log-stats", "enable-log-requests", "no-enable-log-requests",
     "disable-log-requests", "disable-uvicorn-access-log", "async-scheduling", "no-async-scheduling",
 )  # fmt: skip
 
 
-COUNTS = ("max-num-seqs", "max-num-batched-tokens", "num-gpu-blocks-override", "max-num-queued-reqs")
+COUNTS = (
+    "max-num-seqs", "max-num-batched-tokens", "num-gpu-blocks-override", "max-num-queued-reqs",
+    "max-num-queued-tokens",
+)  # fmt: skip
 SWITCHES = ("enable-server-load-tracking", "enable-request-id-headers", "enable-force-include-usage")
 HONOURED = (
     "model", "served-model-name", "host", "port", "max-model-len", "block-size", "shutdown-timeout",
-    "gpu-memory-utilization", *COUNTS, *SWITCHES,
+    "gpu-memory-utilization", "scheduling-policy", "api-key", "sse-keep-alive-interval", "enable-prefix-caching",
+    "no-enable-prefix-caching", *COUNTS, *SWITCHES,
 )  # fmt: skip
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 MAX_MODEL_LEN = 32_768
@@ -55,6 +59,12 @@ class ServerFlags:
     block_size: int = BLOCK_SIZE
     num_gpu_blocks_override: int | None = None
     max_num_queued_reqs: int | None = None
+    max_num_queued_tokens: int | None = None
+    enable_prefix_caching: bool = True
+    by_priority: bool = False
+    api_keys: tuple[str, ...] = ()
+    sse_keep_alive_s: float = 0.0
+    """Clock seconds without an event after which a stream gets a comment; 0 for never."""
     gpu_memory_utilization: float = 0.92
     """How much of each GPU's memory it takes, for weights and KV cache together, before the first request."""
     shutdown_timeout_s: float = 0.0
@@ -65,6 +75,10 @@ class ServerFlags:
     @property
     def names(self) -> tuple[str, ...]:
         return self.served_model_names or (self.model,)
+
+    @property
+    def limits_queue(self) -> bool:
+        return self.max_num_queued_reqs is not None or self.max_num_queued_tokens is not None
 
 
 class _Parser(argparse.ArgumentParser):
@@ -107,6 +121,10 @@ def _parser() -> _Parser:
     parser.add_argument("--block-size", type=count, default=BLOCK_SIZE)
     parser.add_argument("--shutdown-timeout", type=seconds, default=0.0)
     parser.add_argument("--gpu-memory-utilization", type=share, default=0.92)
+    parser.add_argument("--scheduling-policy", choices=("fcfs", "priority"), default="fcfs")
+    parser.add_argument("--api-key", nargs="+", default=[])
+    parser.add_argument("--sse-keep-alive-interval", type=seconds, default=0.0)
+    parser.add_argument("--enable-prefix-caching", action=argparse.BooleanOptionalAction, default=True)
     for name in SWITCHES:
         parser.add_argument(f"--{name}", action="store_true")
     for name in WITHOUT_EFFECT:
@@ -158,6 +176,11 @@ def _parsed(command: tuple[str, ...]) -> ServerFlags:
         block_size=args.block_size,
         num_gpu_blocks_override=args.num_gpu_blocks_override,
         max_num_queued_reqs=args.max_num_queued_reqs,
+        max_num_queued_tokens=args.max_num_queued_tokens,
+        enable_prefix_caching=args.enable_prefix_caching,
+        by_priority=args.scheduling_policy == "priority",
+        api_keys=tuple(args.api_key),
+        sse_keep_alive_s=args.sse_keep_alive_interval,
         shutdown_timeout_s=args.shutdown_timeout,
         gpu_memory_utilization=args.gpu_memory_utilization,
         enable_server_load_tracking=args.enable_server_load_tracking,

@@ -5,6 +5,7 @@ What a client would read from its connection it is told in the same order, with 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
@@ -74,35 +75,31 @@ class LocalDoor:
     async def chat(self, body: bytes, request_id: str, client: StreamClient, head: Callable[[int], None]) -> None:
         """Returns when the answer has ended; ``head`` is told its status first. Raises ``ConnectionResetError`` when
         the server's process ends before. A client that leaves cancels the call."""
-        completions = self._completions
+        completions, begun_s = self._completions, asyncio.get_running_loop().time()
+        await completions.unless_silent()
+
+        def observe(status: int, answered_bytes: int) -> None:
+            seconds = asyncio.get_running_loop().time() - begun_s
+            completions.metrics.http.observe(
+                CHAT_PATH, "POST", status, asked_bytes=len(body), answered_bytes=answered_bytes, seconds=seconds
+            )
+
         try:
             request = completions.accept(body, chat=True)
+            name = completions.name(request_id, chat=True)
+            if request.stream:
+                head(200)
+                stream = _LocalStream(request, client, force_usage=completions.flags.enable_force_include_usage)
+                await completions.stream(request, name, stream)
+                observe(200, 0)
+                return
+            status, answer = 200, await completions.whole(request, name)
         except RequestRefused as refused:
-            head(refused.status)
-            client.body(refused.body())
-            completions.metrics.http(CHAT_PATH, "POST", refused.status)
-            return
-        name = completions.name(request_id, chat=True)
-        if not request.stream:
-            await self._whole(request, name, client, head)
-            return
-        head(200)
-        stream = _LocalStream(request, client, force_usage=completions.flags.enable_force_include_usage)
-        await completions.stream(request, name, stream)
-        completions.metrics.http(CHAT_PATH, "POST", 200)
-
-    async def _whole(
-        self, request: CompletionRequest, name: str, client: StreamClient, head: Callable[[int], None]
-    ) -> None:
-        """Status and body come together, when the answer is whole. A dead engine is an answer of its own."""
-        metrics = self._completions.metrics
-        try:
-            status, body = 200, await self._completions.whole(request, name)
-        except RequestRefused as refused:
-            status, body = refused.status, refused.body()
+            status, answer = refused.status, refused.body()
+        # Of an answer that is no stream, status and body come together, when it is whole.
         head(status)
-        client.body(body)
-        metrics.http(CHAT_PATH, "POST", status)
+        client.body(answer)
+        observe(status, len(answer))
 
 
 class Switchboard:
@@ -141,11 +138,15 @@ class _LocalStream:
     def is_closing(self) -> bool:
         return False  # a client that leaves cancels its call, which takes it out of the engine at once
 
-    def token(self, index: int) -> None:
+    def token(self, choice: int, index: int) -> None:
         self._client.token()
 
-    def last(self, index: int, finish: str, *, with_text: bool, only: bool) -> None:
-        usage = (self._prompt_tokens, index) if self._usage else None
+    def last(self, choice: int, index: int, finish: str, *, with_text: bool, total: int | None) -> None:
+        if total is None:
+            if with_text:
+                self._client.token()
+            return
+        usage = (self._prompt_tokens, total) if self._usage else None
         self._client.last(finish, with_text=with_text, usage=usage)
 
     def error(self, message: str, type: str, status: int) -> None:

@@ -14,7 +14,11 @@ SLOW_STEP_S = 0.075
 LATE_S = 6.0
 FAILING_SHARE = 0.15
 CRASH_AT = 6
-"""Requests in flight at which a server runs out of memory."""
+"""Requests in flight at which a server runs out of memory, or its engine dies."""
+STUCK_AFTER = 40
+"""Requests that a server has begun when its engine, or all of its process, stops to move."""
+BUSY_AT = 3
+"""Requests in flight at which a server sends others away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +33,34 @@ class Mischief:
     late_s: float = 0.0
     failing_share: float = 0.0
     crash_at: int | None = None
+    engine_dies_at: int | None = None
+    engine_stuck_after: int | None = None
+    """It makes no step any more, while /health stays 200."""
+    silent_after: int | None = None
+    """Connections are taken, and nothing is answered, /health included."""
+    busy_at: int | None = None
+    """Answers 429 from so many requests in flight on."""
     rng: Random | None = None
 
     @classmethod
     def of(cls, bugs: Collection[PlantedBug], pod: Json, rng: Random) -> Mischief:
         """``rng`` is drawn from only where a bug needs chance, so that a world without bugs has its own draws."""
-        crashes = PlantedBug.SERVER_CRASHES_UNDER_LOAD in bugs and not _restarted(pod)
+        first = not _restarted(pod)
+
+        def once(bug: PlantedBug, at: int) -> int | None:
+            return at if bug in bugs and first else None
+
         return cls(
             aborts=PlantedBug.SERVER_ABORTS_ON_SIGTERM in bugs,
             hangs=PlantedBug.SERVER_HANGS_ON_SIGTERM in bugs,
             step_s=SLOW_STEP_S if PlantedBug.SERVER_DECODES_SLOWLY in bugs else 0.0,
             late_s=LATE_S if PlantedBug.SERVER_ANSWERS_LATE in bugs else 0.0,
             failing_share=FAILING_SHARE if PlantedBug.SERVER_FAILS_SOME_REQUESTS in bugs else 0.0,
-            crash_at=CRASH_AT if crashes else None,
+            crash_at=once(PlantedBug.SERVER_CRASHES_UNDER_LOAD, CRASH_AT),
+            engine_dies_at=once(PlantedBug.SERVER_ENGINE_DIES, CRASH_AT),
+            engine_stuck_after=STUCK_AFTER if PlantedBug.SERVER_ENGINE_STUCK in bugs else None,
+            silent_after=once(PlantedBug.SERVER_NEVER_ANSWERS, STUCK_AFTER),
+            busy_at=BUSY_AT if PlantedBug.SERVER_SENDS_AWAY in bugs else None,
             rng=rng,
         )
 

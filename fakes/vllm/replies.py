@@ -1,14 +1,18 @@
-"""The two ways a request is answered: as a stream of events, or whole at its end. Both take tokens from the engine."""
+"""The two ways a request is answered: as a stream of events, or whole at its end. Both take tokens from the engine.
+
+A request has one sequence in the engine for each of its choices, and ends with the last of them.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from fakes.vllm.engine import TokenSink
 from fakes.vllm.ledger import LedgerEntry
 from fakes.vllm.requests import RequestRefused
-from fakes.vllm.sse import DONE_CHUNK, EventEncoder, error_event
 
 ENGINE_DEAD = "EngineCore encountered an issue. See stack trace (above) for the root cause."
 LEFT = "left"
@@ -16,16 +20,20 @@ LEFT = "left"
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    tokens: int
-    finish: str
+    """Tokens and finish_reason of each choice."""
+
+    choices: Sequence[tuple[int, str]]
 
 
 class Reply(Protocol):
-    """A ``TokenSink`` that a dying server can end early, in either of two ways."""
+    """What a dying server can end early, in either of two ways."""
 
     ended: asyncio.Future[Ended]
 
-    def token(self, index: int, finish: str | None) -> None: ...
+    @property
+    def sinks(self) -> Sequence[TokenSink]:
+        """One for each choice."""
+        ...
 
     def abort(self) -> None:
         """Ends as if the model had finished, with finish_reason ``abort``."""
@@ -47,10 +55,11 @@ class StreamOut(Protocol):
         """The client has gone."""
         ...
 
-    def token(self, index: int) -> None: ...
+    def token(self, choice: int, index: int) -> None: ...
 
-    def last(self, index: int, finish: str, *, with_text: bool, only: bool) -> None:
-        """The last token's event and all that ends a stream. ``only``: no token went before."""
+    def last(self, choice: int, index: int, finish: str, *, with_text: bool, total: int | None) -> None:
+        """The last token's event of a choice. With the last choice also all that ends a stream; then ``total`` has the
+        tokens of all choices."""
         ...
 
     def error(self, message: str, type: str, status: int) -> None:
@@ -58,83 +67,96 @@ class StreamOut(Protocol):
         ...
 
 
-class EventStream:
-    """Writes each event straight to the connection, which costs no wake-up of the handler. What a client does not read
-    piles up here, as in the original: a client that stops reading does not slow the engine."""
+class _StreamChoice:
+    __slots__ = ("choice", "finish", "reply", "sent")
 
-    def __init__(self, encoder: EventEncoder, transport: asyncio.WriteTransport) -> None:
-        self._encoder = encoder
-        self._transport = transport
-        self.is_closing = transport.is_closing
+    def __init__(self, reply: StreamReply, choice: int) -> None:
+        self.reply = reply
+        self.choice = choice
+        self.sent = 0
+        self.finish = ""
 
-    def token(self, index: int) -> None:
-        frame = self._encoder.token(index)
-        self._transport.write(frame if index > 1 else self._encoder.first(index) + frame)
-
-    def last(self, index: int, finish: str, *, with_text: bool, only: bool) -> None:
-        last = self._encoder.last(index, finish, with_text=with_text)
-        self._transport.write(self._encoder.first(index) + last if only else last)
-
-    def error(self, message: str, type: str, status: int) -> None:
-        self._transport.write(error_event(message, type, status) + DONE_CHUNK)
+    def token(self, index: int, finish: str | None) -> None:
+        reply = self.reply
+        if reply.over or reply.out.is_closing():
+            return
+        if finish is not None:
+            reply.end(self, index, finish, with_text=finish != "stop")
+            return
+        reply.out.token(self.choice, index)
+        self.sent = index
+        reply.entry.sent_tokens += 1
+        reply.entry.sent_events += 1
 
 
 class StreamReply:
     """Hands each token on as it comes, and knows how far its stream has come."""
 
-    def __init__(self, out: StreamOut, entry: LedgerEntry) -> None:
-        self._out = out
-        self._entry = entry
+    def __init__(self, out: StreamOut, entry: LedgerEntry, choices: int = 1) -> None:
+        self.out = out
+        self.entry = entry
+        self.over = False
+        self.sinks = [_StreamChoice(self, i) for i in range(choices)]
+        self._open = choices
         self.ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
 
-    def token(self, index: int, finish: str | None) -> None:
-        if self.ended.done() or self._out.is_closing():
-            return
-        if finish is not None:
-            self._end(index, finish, with_text=finish != "stop")
-            return
-        self._out.token(index)
-        self._entry.sent_tokens = index
-        self._entry.sent_events += 1
-
     def abort(self) -> None:
-        sent = self._entry.sent_tokens
-        if not self.ended.done():
-            self._end(sent + 1 if sent else 0, "abort", with_text=sent > 0)
+        for sink in self.sinks:
+            if not sink.finish and not self.over:
+                self.end(sink, sink.sent + 1 if sink.sent else 0, "abort", with_text=sink.sent > 0)
 
     def fail(self) -> None:
-        if self.ended.done():
+        if self.over:
             return
-        self._entry.finish = "error"
-        self._out.error(ENGINE_DEAD, "InternalServerError", 500)
-        self.ended.set_result(Ended(self._entry.sent_tokens, "error"))
+        self.over = True
+        self.entry.finish = "error"
+        self.out.error(ENGINE_DEAD, "InternalServerError", 500)
+        self.ended.set_result(Ended([(sink.sent, "error") for sink in self.sinks]))
 
     def cut(self) -> None:
+        self.over = True
         _cut(self.ended)
 
-    def _end(self, index: int, finish: str, *, with_text: bool) -> None:
-        self._out.last(index, finish, with_text=with_text, only=not self._entry.sent_tokens)
-        self._entry.sent_tokens = index
-        self._entry.sent_events += with_text
-        self._entry.finish = finish
-        self.ended.set_result(Ended(index, finish))
+    def end(self, sink: _StreamChoice, index: int, finish: str, *, with_text: bool) -> None:
+        self._open -= 1
+        self.entry.sent_tokens += index - sink.sent
+        self.entry.sent_events += with_text
+        sink.sent, sink.finish = index, finish
+        total = None if self._open else sum(s.sent for s in self.sinks)
+        self.out.last(sink.choice, index, finish, with_text=with_text, total=total)
+        if total is not None:
+            self.over = True
+            self.entry.finish = finish
+            self.ended.set_result(Ended([(s.sent, s.finish) for s in self.sinks]))
+
+
+class _WholeChoice:
+    __slots__ = ("finish", "reply", "tokens")
+
+    def __init__(self, reply: WholeReply) -> None:
+        self.reply = reply
+        self.tokens = 0
+        self.finish = ""
+
+    def token(self, index: int, finish: str | None) -> None:
+        self.tokens = index
+        if finish is not None:
+            self.finish = finish
+            self.reply.one_ended()
 
 
 class WholeReply:
     """Counts tokens; the handler writes the body at the end."""
 
-    def __init__(self, entry: LedgerEntry) -> None:
+    def __init__(self, entry: LedgerEntry, choices: int = 1) -> None:
         self._entry = entry
-        self._tokens = 0
+        self.sinks = [_WholeChoice(self) for _ in range(choices)]
         self.ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
 
-    def token(self, index: int, finish: str | None) -> None:
-        self._tokens = index
-        if finish is not None:
-            self._end(finish)
-
     def abort(self) -> None:
-        self._end("abort")
+        for sink in self.sinks:
+            sink.finish = sink.finish or "abort"
+        self.one_ended()
 
     def fail(self) -> None:
         if not self.ended.done():
@@ -144,11 +166,11 @@ class WholeReply:
     def cut(self) -> None:
         _cut(self.ended)
 
-    def _end(self, finish: str) -> None:
-        if not self.ended.done():
-            self._entry.sent_tokens = self._tokens
-            self._entry.finish = finish
-            self.ended.set_result(Ended(self._tokens, finish))
+    def one_ended(self) -> None:
+        if not self.ended.done() and all(sink.finish for sink in self.sinks):
+            self._entry.sent_tokens = sum(sink.tokens for sink in self.sinks)
+            self._entry.finish = self.sinks[-1].finish
+            self.ended.set_result(Ended([(sink.tokens, sink.finish) for sink in self.sinks]))
 
 
 def _cut(ended: asyncio.Future[Ended]) -> None:

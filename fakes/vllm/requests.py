@@ -12,6 +12,7 @@ Unknown fields are ignored, as in the original; so are sampling parameters, sinc
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -19,6 +20,9 @@ from zlib import crc32
 
 NATURAL_MEDIAN_TOKENS = 180
 NATURAL_SIGMA = 0.8
+EOS_TOKEN = "2"
+EOS_BIAS = 50
+"""From this ``logit_bias`` on, the end of sequence is the model's next word as soon as it is allowed."""
 
 
 class RequestRefused(Exception):
@@ -60,6 +64,12 @@ class CompletionRequest:
     stop_at: int
     stop_reason: str
     text_seed: int
+    prompt: Sequence[str] | Sequence[int] = ()
+    """Its tokens, by which a prefix is known again."""
+    n: int = 1
+    top_logprobs: int | None = None
+    """None without logprobs."""
+    priority: int = 0
 
 
 def parse_request(body: bytes, *, chat: bool, names: tuple[str, ...], max_model_len: int) -> CompletionRequest:
@@ -69,9 +79,11 @@ def parse_request(body: bytes, *, chat: bool, names: tuple[str, ...], max_model_
         aliases = ", ".join(names)
         message = f"The model `{model}` does not exist. Valid aliases: {aliases}."
         raise RequestRefused(404, "NotFoundError", message, "model")
-    prompt_tokens, seed = _chat_prompt(raw) if chat else _text_prompt(raw)
+    prompt, seed = _chat_prompt(raw) if chat else _text_prompt(raw)
+    prompt_tokens = max(1, len(prompt))
     stream, options = _stream_options(raw)
-    _check_sampling(raw)
+    n = _check_sampling(raw)
+    top_logprobs = _logprobs(raw, chat)
     max_tokens = _max_tokens(raw, chat, prompt_tokens, max_model_len)
     stop_at, reason = _stop(raw, max_tokens, seed)
     return CompletionRequest(
@@ -85,6 +97,10 @@ def parse_request(body: bytes, *, chat: bool, names: tuple[str, ...], max_model_
         stop_at=stop_at,
         stop_reason=reason,
         text_seed=seed,
+        prompt=prompt,
+        n=n,
+        top_logprobs=top_logprobs,
+        priority=_integer(raw, "priority") or 0,
     )
 
 
@@ -104,11 +120,7 @@ def _object(body: bytes) -> dict[str, Any]:
     return raw
 
 
-def _words(text: str) -> int:
-    return len(text.split())
-
-
-def _chat_prompt(raw: dict[str, Any]) -> tuple[int, int]:
+def _chat_prompt(raw: dict[str, Any]) -> tuple[Sequence[str], int]:
     if "messages" not in raw:
         raise invalid_body("missing", "body.messages", "Field required", f"<dict of {len(raw)} items>")
     messages = raw["messages"]
@@ -116,28 +128,29 @@ def _chat_prompt(raw: dict[str, Any]) -> tuple[int, int]:
         raise invalid_body("list_type", "body.messages", "Input should be a valid list", str(messages)[:50])
     if not messages:
         raise bad_request("Cannot apply chat template to an empty conversation. Provide at least one message.")
-    tokens = seed = 0
+    seed = 0
+    tokens: list[str] = []
     for message in messages:
         content = message.get("content")
         parts = content if isinstance(content, list) else [content]
         for part in parts:
             text = part.get("text") if isinstance(part, dict) else part
             if isinstance(text, str):
-                tokens += _words(text)
+                tokens += text.split()
                 seed = crc32(text.encode(), seed)
-    return max(1, tokens), seed
+    return tokens, seed
 
 
-def _text_prompt(raw: dict[str, Any]) -> tuple[int, int]:
+def _text_prompt(raw: dict[str, Any]) -> tuple[Sequence[str] | Sequence[int], int]:
     prompt = raw.get("prompt")
     if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str | list):
         prompt = prompt[0]
     if isinstance(prompt, str) and prompt:
-        return max(1, _words(prompt)), crc32(prompt.encode())
+        return prompt.split(), crc32(prompt.encode())
     if isinstance(prompt, list) and prompt:
         if not all(isinstance(token, int) for token in prompt):
             raise bad_request("This fake serves one prompt per request: a string, or a list of token ids.", "prompt")
-        return len(prompt), crc32(repr(prompt).encode())
+        return prompt, crc32(repr(prompt).encode())
     raise bad_request("Either prompt or prompt_embeds must be provided and non-empty. (parameter=prompt)", "prompt")
 
 
@@ -150,17 +163,35 @@ def _stream_options(raw: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
     return stream, options if isinstance(options, dict) else {}
 
 
-def _check_sampling(raw: dict[str, Any]) -> None:
-    n = raw.get("n")
-    if isinstance(n, int) and n < 1:
+def _logprobs(raw: dict[str, Any], chat: bool) -> int | None:
+    """How many alternatives to each token are wanted."""
+    wanted = raw.get("logprobs")
+    if not chat and wanted is not None:
+        raise bad_request("This fake has no logprobs for text completions; chat completions have them.", "logprobs")
+    top = _integer(raw, "top_logprobs") or 0
+    if top < 0:
+        message = f"`top_logprobs` must be a positive value or -1. (parameter=top_logprobs, value={top})"
+        raise bad_request(message, "top_logprobs")
+    if top and wanted is not True:
+        message = "when using `top_logprobs`, `logprobs` must be set to true. (parameter=top_logprobs)"
+        raise bad_request(message, "top_logprobs")
+    return top if wanted is True else None
+
+
+def _check_sampling(raw: dict[str, Any]) -> int:
+    """Returns how many choices are wanted."""
+    n = _integer(raw, "n")
+    if n is not None and n < 1:
         raise bad_request(f"n must be at least 1, got {n}.")
-    if isinstance(n, int) and n > 1:
-        raise bad_request(f"This fake serves one choice per request, got n={n}.", "n")
-    temperature = raw.get("temperature")
+    _check_temperature(raw.get("temperature"))
+    return n or 1
+
+
+def _check_temperature(temperature: object) -> None:
     if temperature is None:
         return
     try:
-        value = float(temperature)
+        value = float(str(temperature))
     except (TypeError, ValueError) as e:
         msg = "Input should be a valid number, unable to parse string as a number"
         raise invalid_body("float_parsing", "body.temperature", msg, str(temperature)[:50]) from e
@@ -219,6 +250,9 @@ def _stop(raw: dict[str, Any], max_tokens: int, seed: int) -> tuple[int, str]:
     if min_tokens > max_tokens:
         message = f"min_tokens must be less than or equal to max_tokens={max_tokens}, got {min_tokens}."
         raise bad_request(message, "min_tokens")
+    bias = raw.get("logit_bias")
+    if isinstance(bias, dict) and isinstance(forced := bias.get(EOS_TOKEN), int | float) and forced >= EOS_BIAS:
+        return (min_tokens + 1, "stop") if min_tokens < max_tokens else (max_tokens, "length")
     natural = round(Random(seed).lognormvariate(0, NATURAL_SIGMA) * NATURAL_MEDIAN_TOKENS)
     eos_at = max(2, natural, min_tokens + 1)
     return (eos_at, "stop") if eos_at <= max_tokens else (max_tokens, "length")

@@ -6,6 +6,8 @@
 **Abort** (no such timeout, or its end): the port closes at once, the engine dies, and the clients' fate is a race that
 a seeded draw decides, with the shares seen on a real server: they hang until they leave (6 of 10), get an error event
 (2), or a last event with finish_reason ``abort`` (2).
+**Death of the engine** alone: streams end with an error event, for a moment new requests get a 500 and /health a 503,
+then the port closes and the process exits with 0.
 """
 
 from __future__ import annotations
@@ -17,11 +19,12 @@ from collections.abc import Callable, Mapping
 from random import Random
 
 from fakes.clock import WallClock
+from fakes.nodes.runtime import NO_ANSWER, SIGKILL_CODE
 from fakes.timing import Timing
 from fakes.vllm.completions import Completions
 from fakes.vllm.door import MakeDoor
 from fakes.vllm.engine import Engine, EngineLimits
-from fakes.vllm.flags import FlagError, ServerFlags
+from fakes.vllm.flags import BLOCK_SIZE, FlagError, ServerFlags
 from fakes.vllm.http_door import HttpDoor
 from fakes.vllm.ledger import Ledger
 from fakes.vllm.metrics import EngineMetrics
@@ -30,10 +33,11 @@ from fakes.vllm.presets import LatencyProfile
 
 log = logging.getLogger(__name__)
 
-SIGKILL_CODE = 137
 EXIT_S = 0.4
 """From the end of the last request to the exit, scenario seconds; likewise below."""
 HANG_EXIT_S = 0.5
+DEAD_OPEN_S, DEAD_EXIT_S = 0.2, 0.6
+"""How long the port of a server whose engine has died stays open, and the process there."""
 LINGER_MIN_S, LINGER_MAX_S = 4.0, 6.0
 
 
@@ -42,6 +46,7 @@ class Phase(enum.Enum):
     SERVING = "serving"
     DRAINING = "draining"
     ABORTING = "aborting"
+    DYING = "dying"
     EXITED = "exited"
 
 
@@ -66,7 +71,45 @@ def engine_limits(flags: ServerFlags, profile: LatencyProfile) -> EngineLimits:
         max_num_batched_tokens=flags.max_num_batched_tokens or profile.max_num_batched_tokens,
         kv_blocks=blocks,
         block_size=flags.block_size,
+        prefix_caching=flags.enable_prefix_caching,
+        by_priority=flags.by_priority,
     )
+
+
+def cache_config(flags: ServerFlags, limits: EngineLimits) -> dict[str, str]:
+    """The labels of ``vllm:cache_config_info``: what a server of vLLM 0.32 shows of a plain decoder's cache."""
+    tokens = limits.kv_blocks * limits.block_size
+    off = ("is_attention_free", "kv_sharing_fast_prefill", "use_kda_recoverssm", "use_replayssm")
+    nothing = (
+        "cache_hit_alignment_tokens", "hash_block_size", "kv_cache_layout", "kv_offloading_size", "mamba_block_size",
+        "mamba_page_size_padded", "num_cpu_blocks", "prefix_match_unit", "skip_page_size_padded", "sliding_window",
+    )  # fmt: skip
+    return {
+        "_block_size_resolved": "True",
+        "block_size": str(limits.block_size),
+        "cache_dtype": "auto",
+        "effective_attention_block_size": str(limits.block_size),
+        "enable_mamba_shared_prefix_checkpoint": "False",
+        "enable_prefix_caching": str(limits.prefix_caching),
+        "gpu_memory_utilization": str(flags.gpu_memory_utilization),
+        **dict.fromkeys(off, "False"),
+        "kv_cache_dtype_skip_layers": "[]",
+        "kv_cache_max_concurrency": str(round(tokens / flags.max_model_len, 2)),
+        "kv_cache_memory_bytes": "None",
+        "kv_cache_size_tokens": str(tokens),
+        "kv_offloading_backend": "native",
+        "mamba_cache_dtype": "auto",
+        "mamba_cache_mode": "none",
+        "mamba_ssm_cache_dtype": "auto",
+        "num_gpu_blocks": str(limits.kv_blocks),
+        "num_gpu_blocks_override": str(flags.num_gpu_blocks_override),
+        "prefix_cache_retention_interval": "0",
+        "prefix_caching_hash_algo": "sha256",
+        "replayssm_buffer_len": "16",
+        "swa_bounded_replay": "True",
+        "user_specified_block_size": str(flags.block_size != BLOCK_SIZE),
+        **dict.fromkeys(nothing, "None"),
+    }
 
 
 class ModelServer:
@@ -90,12 +133,13 @@ class ModelServer:
         self._rng = rng
         self._abort_weights = {AbortForm.HANG: 1} if mischief.hangs else dict(abort_weights)
         self._drain_s = 0.0 if mischief.aborts or mischief.hangs else flags.shutdown_timeout_s
-        self._crash_at = mischief.crash_at
+        self._mischief = mischief
+        self._begun = 0
         limits = engine_limits(flags, profile)
         self._metrics = EngineMetrics(
             flags.names[0],
             max_model_len=flags.max_model_len,
-            cache_config={"block_size": str(limits.block_size), "num_gpu_blocks": str(limits.kv_blocks)},
+            cache_config=cache_config(flags, limits),
             created_s=wall.now().timestamp(),
         )
         self.engine = Engine(mischief.slowed(profile), limits, self._metrics)
@@ -123,13 +167,17 @@ class ModelServer:
 
     def health(self) -> int | None:
         """What GET /health answers now; None when the connection is refused. It says nothing about queue or drain."""
+        if self._completions.silent:
+            return NO_ANSWER
+        if self.phase is Phase.DYING:
+            return 503
         return 200 if self.phase in (Phase.SERVING, Phase.DRAINING) else None
 
     # Ends.
 
     def terminate(self) -> None:
         """SIGTERM. Swallowed while the engine loads; a second one changes nothing."""
-        if self.phase is not Phase.SERVING:
+        if self.phase is not Phase.SERVING or self._completions.silent:
             return
         if self._drain_s > 0:
             self._drain()
@@ -155,9 +203,37 @@ class ModelServer:
         if not self._completions.replies:  # else a request that had just been accepted; its end begins a new linger
             self._exit()
 
+    def engine_dies(self) -> None:
+        if self.phase not in (Phase.SERVING, Phase.DRAINING):
+            return
+        self.phase = Phase.DYING
+        self._cancel_timer()
+        self._completions.dead = True
+        self.engine.stop()
+        for reply in list(self._completions.replies):
+            reply.fail()
+        self._after(DEAD_OPEN_S, self._dead_shut)
+
+    def _dead_shut(self) -> None:
+        self._door.shut()
+        self._after(DEAD_EXIT_S - DEAD_OPEN_S, self._exit)
+
+    def stand_still(self) -> None:
+        """The whole process: connections are taken, by the kernel, and nothing is answered any more."""
+        self._completions.silent = True
+        self.engine.freeze()
+
     def _request_begun(self) -> None:
-        if self._crash_at is not None and len(self._completions.replies) >= self._crash_at:
+        mischief, in_flight = self._mischief, len(self._completions.replies)
+        self._begun += 1
+        if mischief.crash_at is not None and in_flight >= mischief.crash_at:
             self._loop.call_soon(self._exit, SIGKILL_CODE)  # by the kernel, which is out of memory
+        if mischief.engine_dies_at is not None and in_flight >= mischief.engine_dies_at:
+            self._loop.call_soon(self.engine_dies)
+        if mischief.engine_stuck_after is not None and self._begun >= mischief.engine_stuck_after:
+            self.engine.freeze()
+        if mischief.silent_after is not None and self._begun >= mischief.silent_after:
+            self.stand_still()
 
     def _requests_ended(self) -> None:
         if self.phase is Phase.DRAINING:

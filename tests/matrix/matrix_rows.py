@@ -70,11 +70,26 @@ ROWS: tuple[Row, ...] = (
         "graceful_drain",
         "its container ended",
     ),
+    _planted(
+        B.SERVER_ENGINE_DIES,
+        "the engine dies in the middle of its answers, and the process ends with exit code 0",
+        "graceful_drain",
+        "its container ended",
+    ),
+    _planted(B.SERVER_ENGINE_STUCK, "the engine makes no step any more while /health says 200", "slo", "good"),
+    _planted(B.SERVER_NEVER_ANSWERS, "the server takes connections and answers nothing", "slo", "good"),
+    _planted(B.SERVER_SENDS_AWAY, "a busy server answers 429", "slo", "good"),
     _planted(B.SERVER_FAILS_SOME_REQUESTS, "one request in seven is answered with an error", "slo", "good"),
     _planted(B.SERVER_ANSWERS_LATE, "the first token comes seconds late", "slo", "ttft_ms_p95"),
     _planted(B.SERVER_DECODES_SLOWLY, "tokens come ten times slower", "slo", "tpot_ms_p95"),
     _planted(B.MODEL_LOADS_SLOWLY, "the weights take minutes to load", "scale_up", "model"),
     # The router.
+    _planted(
+        B.GATEWAY_ROUTES_BEFORE_READY,
+        "the gateway sends work to pods that are not Ready yet",
+        "slo",
+        "good",
+    ),
     _planted(
         B.GATEWAY_ROUTES_TO_TERMINATING,
         "the gateway sends new work to pods that are going",

@@ -89,11 +89,23 @@ async def begin(address: tuple[str, int], request: bytes) -> Exchange:
     return Exchange(reader, writer)
 
 
+def post_request(body: bytes, path: str = "/v1/chat/completions", headers: str = "") -> bytes:
+    lines = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+    return (lines + headers + "\r\n").encode() + body
+
+
 async def post(
     address: tuple[str, int], body: bytes, path: str = "/v1/chat/completions", headers: str = ""
 ) -> Exchange:
-    lines = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
-    return await begin(address, (lines + headers + "\r\n").encode() + body)
+    return await begin(address, post_request(body, path, headers))
+
+
+async def post_bytes(address: tuple[str, int], body: bytes) -> bytes:
+    return await read_whole(address, post_request(body))
+
+
+async def get_bytes(address: tuple[str, int], path: str) -> bytes:
+    return await read_whole(address, f"GET {path} HTTP/1.1\r\nhost: x\r\n\r\n".encode())
 
 
 async def get(address: tuple[str, int], path: str) -> Answer:
@@ -109,3 +121,21 @@ async def until(condition: Callable[[], object], what: str) -> None:
                 await asyncio.sleep(0.002)
     except TimeoutError as error:
         raise AssertionError(f"never seen: {what}") from error
+
+
+async def read_whole(address: tuple[str, int], request: bytes) -> bytes:
+    """All bytes of one answer, as they came."""
+    reader, writer = await asyncio.open_connection(*address)
+    writer.write(request)
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            raw = head = await reader.readuntil(b"\r\n\r\n")
+            if b"transfer-encoding: chunked" in head.lower():
+                while not raw.endswith(b"\r\n0\r\n\r\n"):
+                    raw += await reader.readuntil(b"\r\n")
+            else:
+                lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+                raw += await reader.readexactly(int(lengths[0].split(b":")[1]) if lengths else 0)
+    finally:
+        writer.close()
+    return raw

@@ -4,48 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime
-from random import Random
 
 import pytest
 from raw_client import Exchange, chat_body, get, post, until
+from serving_alone import Address, refused, serving
 
-from fakes.clock import WallClock
 from fakes.metrics.parse import parse
-from fakes.timing import Timing
 from fakes.vllm.flags import FlagError, parse_flags
 from fakes.vllm.presets import PROFILES
-from fakes.vllm.server import AbortForm, ModelServer, engine_limits
+from fakes.vllm.server import AbortForm, engine_limits
 
-FAST = Timing(time_scale=100)
 HOUR = "--shutdown-timeout 3600"
-Address = tuple[str, int]
-
-
-@asynccontextmanager
-async def serving(words: str = "", *, form: AbortForm | None = None) -> AsyncIterator[tuple[ModelServer, Address]]:
-    flags = parse_flags(["--served-model-name", "m", *words.split()])
-    weights = {form: 1} if form else {AbortForm.HANG: 1}
-    wall = WallClock(datetime(2026, 11, 29, tzinfo=UTC))
-    server = ModelServer(flags, PROFILES["llama-8b-h100"], timing=FAST, rng=Random(7), wall=wall, abort_weights=weights)
-    address = server.bind()
-    await server.listen()
-    try:
-        yield server, address
-    finally:
-        server.kill()
-        await server.wait()
-
-
-async def refused(address: Address) -> bool:
-    try:
-        _, writer = await asyncio.open_connection(*address)
-    except ConnectionRefusedError:
-        return True
-    writer.close()
-    return False
 
 
 def error_message(body: bytes) -> str:

@@ -25,8 +25,8 @@ def text(request: CompletionRequest, index: int) -> str:
 
 def events(encoder: EventEncoder, tokens: int, finish: str = "length") -> list[str]:
     """Undoes the HTTP chunks, checking each one's length."""
-    data = encoder.first(1) + b"".join(encoder.token(i) for i in range(1, tokens))
-    data += encoder.last(tokens, finish, with_text=finish != "stop")
+    data = encoder.first() + b"".join(encoder.token(0, i) for i in range(1, tokens))
+    data += encoder.last(0, tokens, finish, with_text=finish != "stop") + encoder.end(tokens)
     found = []
     while data:
         size, _, rest = data.partition(b"\r\n")
@@ -101,7 +101,7 @@ def test_a_completion_stream_has_no_role_event() -> None:
 def test_whole_bodies() -> None:
     chat = make({"max_tokens": 2})
     words = text(chat, 1) + text(chat, 2)
-    assert whole_body(chat, "chatcmpl-my-id-1", CREATED, 2, "length").decode() == (
+    assert whole_body(chat, "chatcmpl-my-id-1", CREATED, [(2, "length")]).decode() == (
         f'{{"id":"chatcmpl-my-id-1","object":"chat.completion","created":{CREATED},"model":"tiny","choices":[{{"index"'
         f':0,"message":{{"role":"assistant","content":"{words}","refusal":null,"annotations":null,"audio":null,'
         '"function_call":null,"reasoning":null},"logprobs":null,"finish_reason":"length","stop_reason":null,'
@@ -110,7 +110,7 @@ def test_whole_bodies() -> None:
         '"completion_tokens_details":null},"prompt_logprobs":null,"prompt_token_ids":null,"prompt_text":null,'
         '"kv_transfer_params":null,"ec_transfer_params":null,"metrics":null}'
     )
-    plain = json.loads(whole_body(make({}, chat=False), "cmpl-1", CREATED, 2, "length"))
+    plain = json.loads(whole_body(make({}, chat=False), "cmpl-1", CREATED, [(2, "length")]))
     assert list(plain["choices"][0]) == [
         "index", "text", "logprobs", "finish_reason", "stop_reason", "token_ids", "prompt_logprobs",
         "prompt_token_ids", "routed_experts",
@@ -121,80 +121,6 @@ def refusal(body: bytes, *, chat: bool = True) -> str:
     with pytest.raises(RequestRefused) as refused:
         parse_request(body, chat=chat, names=("tiny",), max_model_len=2048)
     return refused.value.body().decode()
-
-
-HELLO = '"messages":[{"role":"user","content":"hello there"}]'
-
-
-@pytest.mark.parametrize(
-    ("body", "answer"),
-    [
-        pytest.param(
-            f'{{"model":"nope",{HELLO}}}',
-            '{"error":{"message":"The model `nope` does not exist. Valid aliases: tiny.","type":"NotFoundError",'
-            '"param":"model","code":404}}',
-            id="unknown-model",
-        ),
-        pytest.param(
-            f'{{"model":"tiny",{HELLO},"max_tokens":5000}}',
-            '{"error":{"message":"max_tokens=5000 cannot be greater than max_model_len=2048. Please request fewer '
-            'output tokens. (parameter=max_tokens, value=5000)","type":"BadRequestError","param":"max_tokens",'
-            '"code":400}}',
-            id="max-tokens-too-large",
-        ),
-        pytest.param(
-            f'{{"model":"tiny",{HELLO},"max_tokens":0}}',
-            '{"error":{"message":"max_tokens must be at least 1, got 0. (parameter=max_tokens, value=0)","type":'
-            '"BadRequestError","param":"max_tokens","code":400}}',
-            id="max-tokens-0",
-        ),
-        pytest.param(
-            '{"model": "tiny", ',
-            "{\"error\":{\"message\":\"1 validation error:\\n  {'type': 'json_invalid', 'loc': 'body.18', 'msg': "
-            "'JSON decode error', 'input': '<dict of 0 items>', 'ctx': {'error': 'Expecting property name enclosed in "
-            'double quotes\'}}","type":"Bad Request","param":"body.18","code":400}}',
-            id="malformed",
-        ),
-        pytest.param(
-            "",
-            "{\"error\":{\"message\":\"1 validation error:\\n  {'type': 'missing', 'loc': 'body', 'msg': "
-            '\'Field required\', \'input\': \'None\'}","type":"Bad Request","param":"body","code":400}}',
-            id="empty",
-        ),
-        pytest.param(
-            '{"model":"tiny"}',
-            "{\"error\":{\"message\":\"1 validation error:\\n  {'type': 'missing', 'loc': 'body.messages', 'msg': "
-            '\'Field required\', \'input\': \'<dict of 1 items>\'}","type":"Bad Request","param":"body.messages",'
-            '"code":400}}',
-            id="no-messages",
-        ),
-        pytest.param(
-            '{"model":"tiny","messages":[]}',
-            '{"error":{"message":"Cannot apply chat template to an empty conversation. Provide at least one message.",'
-            '"type":"BadRequestError","param":null,"code":400}}',
-            id="empty-messages",
-        ),
-        pytest.param(
-            f'{{"model":"tiny",{HELLO},"stream_options":{{"include_usage":true}}}}',
-            '{"error":{"message":"Stream options can only be defined when `stream=True`. (parameter=stream_options)",'
-            '"type":"BadRequestError","param":"stream_options","code":400}}',
-            id="stream-options-without-stream",
-        ),
-        pytest.param(
-            f'{{"model":"tiny",{HELLO},"temperature":-1}}',
-            '{"error":{"message":"temperature must be non-negative, got -1.0. (parameter=temperature, value=-1.0)",'
-            '"type":"BadRequestError","param":"temperature","code":400}}',
-            id="temperature-negative",
-        ),
-        pytest.param(
-            f'{{"model":"tiny",{HELLO},"n":0}}',
-            '{"error":{"message":"n must be at least 1, got 0.","type":"BadRequestError","param":null,"code":400}}',
-            id="n0",
-        ),
-    ],
-)
-def test_refusals_as_captured(body: str, answer: str) -> None:
-    assert refusal(body.encode()) == answer
 
 
 def test_refusals_of_completions() -> None:
