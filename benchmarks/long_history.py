@@ -47,7 +47,8 @@ def write(folder: Path, requests: int, events: int) -> None:
         for e in {e.uid: e for e in seen if e.kind not in (*_SHARED, "Event")}.values()
         if e.type is not ObjectEventType.DELETED
     ]
-    rounds = -(-events // (len(seen) * CELLS))
+    shared = sum(1 for e in seen if e.kind in _SHARED)  # told once a round, for all of its copies
+    rounds = -(-events // ((len(seen) - shared) * CELLS + shared))
     span_ns = sample.run.load_end_ns - sample.run.load_start_ns + _ROUND_NS_MARGIN
     history = folder / "history"
     history.mkdir(parents=True)

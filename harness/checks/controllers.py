@@ -230,7 +230,7 @@ def _below_its_max(scaler: Json, target: Life, t_ns: int) -> bool:
 
 def _vpa(history: History) -> list[ObjectEvent]:
     """Events may be dropped, so they only attribute."""
-    return [e for e in history.objects if e.kind == "Event" and e.object.get("reason") == _EVICTED_BY_VPA]
+    return [e for e in history.objects.of_kind("Event") if e.object.get("reason") == _EVICTED_BY_VPA]
 
 
 def _wrong(

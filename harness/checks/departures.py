@@ -175,7 +175,8 @@ def pods_scaled_away(history: History) -> frozenset[str]:
 
 def _named_by_their_sets(history: History) -> frozenset[str]:
     """Pods that a ReplicaSet says it deleted. Events may be dropped, so they only choose among candidates."""
-    said = (e.object for e in history.objects if e.kind == "Event" and e.object.get("reason") == "SuccessfulDelete")
+    events = (event.object for event in history.objects.of_kind("Event"))
+    said = (event for event in events if event.get("reason") == "SuccessfulDelete")
     return frozenset(str(event.get("message") or event.get("note") or "").rpartition(" ")[2] for event in said)
 
 

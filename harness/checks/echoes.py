@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.checks.rows import Request
+import numpy as np
+
+from harness.checks.rows import Rows
 from harness.history.autoscaler import Reading
 
 
@@ -20,7 +23,7 @@ class Echo:
     since_ns: int | None
 
 
-def echoes(metric: str, target: float, read: Sequence[Reading], table: Sequence[Request], late_ns: int) -> list[Echo]:
+def echoes(metric: str, target: float, read: Sequence[Reading], table: Rows, late_ns: int) -> list[Echo]:
     """A server's queue holds no request that its client has not sent, or has a token of already: so a reading above
     what all clients together waited for, at any moment of the last ``late_ns``, can only be older than that."""
     found: list[Echo] = []
@@ -30,28 +33,19 @@ def echoes(metric: str, target: float, read: Sequence[Reading], table: Sequence[
             continue
         pods = len(reading.pods)
         spans = known[pods] = known.get(pods) or _awaiting(table, target * pods)
-        before = [span for span in spans if span[0] <= reading.t_ns]
-        last_ns = max((min(end, reading.t_ns) for _, end in before), default=None)
+        before = bisect_right(spans, reading.t_ns, key=lambda span: span[0])
+        last_ns = min(spans[before - 1][1], reading.t_ns) if before else None
         if last_ns is None or reading.t_ns - last_ns > late_ns:
             found.append(Echo(metric, reading.t_ns, reading.mean, last_ns))
     return found
 
 
-def _awaiting(table: Sequence[Request], more_than: float) -> list[tuple[int, int]]:
-    """Spans in which more than so many requests were sent and had no token."""
-    steps: list[tuple[int, int]] = []
-    for row in table:
-        until = row.first_token_ns or row.end_ns
-        if row.sent_ns is not None and until is not None:
-            steps += [(row.sent_ns, 1), (until, -1)]
-    spans: list[tuple[int, int]] = []
-    waiting = 0
-    start: int | None = None
-    for t_ns, more in sorted(steps):
-        waiting += more
-        if waiting > more_than and start is None:
-            start = t_ns
-        elif waiting <= more_than and start is not None:
-            spans.append((start, t_ns))
-            start = None
-    return spans
+def _awaiting(table: Rows, more_than: float) -> list[tuple[int, int]]:
+    """Spans in which more than so many requests were sent and had no token; apart from each other, in order."""
+    sent, until = table.without_a_token()
+    times, steps = np.concatenate([sent, until]), np.repeat([1, -1], len(sent))
+    order = np.lexsort((steps, times))
+    over = np.concatenate([[False], np.cumsum(steps[order]) > more_than])
+    starts, ends = np.flatnonzero(~over[:-1] & over[1:]), np.flatnonzero(over[:-1] & ~over[1:])
+    ordered = times[order].astype(np.int64)
+    return list(zip(ordered[starts].tolist(), ordered[ends].tolist(), strict=False))

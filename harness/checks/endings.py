@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harness.checks.rows import Request
+import numpy as np
+
+from harness.checks.rows import Mask, Rows
 from harness.checks.units import NS_PER_S
 from harness.history.tables import Outcome
 
@@ -30,14 +31,11 @@ def ended_early_ns(history: History) -> int | None:
     return min(marked, default=None)
 
 
-def set_aside(history: History, table: Sequence[Request]) -> frozenset[int]:
+def set_aside(history: History, table: Rows) -> Mask:
     """Requests that the harness's own early end cut short; they prove nothing."""
     if history.run.ended == "completed":
-        return frozenset()
-    since = ended_early_ns(history)
-    return frozenset(
-        row.request_id
-        for row in table
-        if row.outcome == Outcome.UNFINISHED
-        or (since is not None and row.cut and row.end_ns is not None and row.end_ns >= since)
-    )
+        return np.zeros(len(table), dtype=np.bool_)
+    aside = table.among("outcome", {Outcome.UNFINISHED})
+    if (since := ended_early_ns(history)) is not None:
+        aside |= table.cut & (table.numbers("end_ns") >= since)
+    return aside

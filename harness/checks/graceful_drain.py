@@ -6,11 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from harness.checks.causes import Cause, causes_of
 from harness.checks.departures import PodFate, pod_fates
 from harness.checks.endings import set_aside
 from harness.checks.hurried import hurried_pods, hurried_rows, hurried_sentence, hurried_story, unseen_hooks
-from harness.checks.rows import Request, rows_of
+from harness.checks.rows import Mask, Request, Rows, rows_of
 from harness.checks.stories import drain_story
 from harness.checks.units import clock_s, count, listed
 from harness.history.lives import lives
@@ -92,7 +94,7 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
         "streams_lost": len(streams.lost),
         "streams_lost_at_risk": len(at_risk) - len(whole),
         "streams_lost_unexplained": sum(1 for _, cause in streams.lost if not cause.explained),
-        "hung_up_by_plan": sum(1 for row in rows_of(history) if row.hung_up_by_plan),
+        "hung_up_by_plan": int(rows_of(history).hung_up_by_plan.sum()),
         "routed_to_terminating": len(streams.routed),
         "refused_without_pod": len(streams.refused),
         "set_aside_at_run_end": streams.aside,
@@ -109,31 +111,38 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
 def _streams(history: History, fates: dict[str, PodFate]) -> _Streams:
     table = rows_of(history)
     aside = set_aside(history, table)
-    counted = [row for row in table if row.request_id not in aside]
-    refused = [row for row in counted if _refused(row)]
-    lost = [row for row in counted if row.cut and row.sent_ns is not None and not _refused(row)]
+    refused = _refused(table) & ~aside
+    lost = table.where(table.cut & table.sent & ~aside & ~_refused(table))
     causes = list(zip(lost, causes_of(lost, fates, history.run.time_scale), strict=True))
     causes.sort(key=lambda pair: (pair[1].explained, pair[0].end_ns or 0, pair[0].request_id))
     faulted = any(event.disruptive and event.stage is FaultStage.INJECTED for event in history.faults)
-    at_risk: dict[int, tuple[Request, PodFate]] = {}
-    scaled = 0
-    for row in counted:
-        fate = fates.get(row.pod or "")
-        hit = [moment for moment in fate.moments() if row.in_flight_at(moment.t_ns)] if fate else []
-        if fate and any(not (moment.scale_down and faulted) for moment in hit):
-            at_risk[row.request_id] = (row, fate)
-        scaled += bool(hit) and row.request_id not in at_risk
+    hit, tested = _in_flight(table, fates, ~aside, faulted)
+    at_risk = {row.request_id: (row, fates[row.pod or ""]) for row in table.where(tested)}
     closed = _terminating_since(history)
-    routed = [
-        row
-        for row in counted
-        if row.sent_ns is not None and row.pod in closed and row.sent_ns > closed[row.pod] + _ROUTING_NS
-    ]
-    return _Streams(at_risk, scaled, causes, refused, routed, len(aside))
+    since = table.each("pod", {pod: t_ns + _ROUTING_NS for pod, t_ns in closed.items()})
+    routed = table.where((table.numbers("sent_ns") > since) & ~aside)
+    scaled = int((hit & ~tested).sum())
+    return _Streams(at_risk, scaled, causes, table.where(refused), routed, int(aside.sum()))
 
 
-def _refused(row: Request) -> bool:
-    return row.outcome == Outcome.HTTP_5XX and row.status == 503 and row.pod is None
+def _in_flight(table: Rows, fates: dict[str, PodFate], counted: Mask, faulted: bool) -> tuple[Mask, Mask]:
+    """Requests that were in flight when their pod or node was asked to go; and those of them that put the promise to
+    the test, which being scaled away does not where a fault was injected."""
+    sent, end = table.numbers("sent_ns"), table.numbers("end_ns")
+    hit, tested = np.zeros(len(table), dtype=np.bool_), np.zeros(len(table), dtype=np.bool_)
+    for pod, places in table.places("pod").items():
+        for moment in fates[pod].moments() if pod in fates else ():
+            own = places[counted[places] & (sent[places] <= moment.t_ns) & ~(end[places] <= moment.t_ns)]
+            hit[own] = True
+            if not (moment.scale_down and faulted):
+                tested[own] = True
+    return hit, tested
+
+
+def _refused(table: Rows) -> Mask:
+    """503 with no pod behind it."""
+    nobody: Mask = (table.numbers("status") == 503) & table.missing("pod")
+    return table.among("outcome", {Outcome.HTTP_5XX}) & nobody
 
 
 def _terminating_since(history: History) -> dict[str | None, int]:
@@ -209,8 +218,10 @@ def _departures(streams: _Streams) -> list[Evidence]:
     """One row for each pod whose streams were at risk."""
     found: list[Evidence] = []
     lost = {row.request_id for row, _ in streams.lost}
-    for name in sorted({fate.name for _, fate in streams.at_risk.values()}):
-        own = [(row, fate) for row, fate in streams.at_risk.values() if fate.name == name]
+    on: dict[str, list[tuple[Request, PodFate]]] = {}
+    for row, fate in streams.at_risk.values():
+        on.setdefault(fate.name, []).append((row, fate))
+    for name, own in sorted(on.items()):
         fate = own[0][1]
         first = fate.moments()[0]
         cut = sum(1 for row, _ in own if row.request_id in lost)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from harness.checks.machine_did_not_stall import stalls
-from harness.checks.rows import Request, nearest_rank, rows_of
-from harness.checks.units import NS_PER_MS, count, ms
+from harness.checks.rows import Numbers, Request, Rows, nearest_rank, rows_of
+from harness.checks.units import NS_PER_MS, count
 from harness.history.tables import Outcome
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
@@ -35,22 +36,22 @@ def load_offered(history: History) -> Finding:
     generator's, and stands apart.
     """
     table = rows_of(history)
-    sent = [row for row in table if row.sent_ns is not None]
-    held = [row for row in table if row.outcome == Outcome.NOT_SENT and row.reason == "session"]
-    unsent = [row for row in table if row.outcome == Outcome.NOT_SENT and row.reason != "session"]
+    sent = np.flatnonzero(table.sent)
+    not_sent = table.among("outcome", {Outcome.NOT_SENT})
+    held = not_sent & table.among("reason", {"session"})
+    unsent = table.where(not_sent & ~held)
     limit_ms = history.run.load_lag_limit_ms
-    stood_still = stalls(history)
-    lags = {row.request_id: ms(own_lag_ns(row, stood_still)) for row in sent}
-    ordered = list(lags.values())
-    p99, most = nearest_rank(ordered, 0.99), max(ordered, default=None)
-    late = [row for row in sent if lags[row.request_id] > limit_ms]
+    lags = own_lags_ns(table, stalls(history))[sent] / NS_PER_MS
+    ordered = lags.tolist()
+    p99, most = nearest_rank(lags, 0.99), max(ordered, default=None)
+    late = sent[lags > limit_ms]
     busiest = _sample_max(history, "cpu_ratio")
     would_do = None if busiest is None else math.ceil(history.run.load_workers * busiest / _EASY)
     numbers: dict[str, Value] = {
         "planned": len(table),
         "sent": len(sent),
         "not_sent": len(unsent),
-        "not_sent_session": len(held),
+        "not_sent_session": int(held.sum()),
         "lag_ms_mean": sum(ordered) / len(ordered) if ordered else None,
         "lag_ms_p99": p99,
         "lag_ms_max": most,
@@ -61,17 +62,21 @@ def load_offered(history: History) -> Finding:
         "load_cpu_ratio_max": busiest,
         "load_loop_gap_ms_max": _sample_max(history, "loop_gap_ms_max"),
     }
-    early = [row for row in sent if row.sent_ns is not None and row.sent_ns < row.intended_ns - _EARLY_NS]
-    status, sentence = _judge(len(table), len(sent), unsent, late, limit_ms, p99, most)
-    if status is Status.FAIL and busiest is not None and late:
+    early = table.where(table.numbers("sent_ns") < table.numbers("intended_ns") - _EARLY_NS)
+    status, sentence = _judge(len(table), len(sent), unsent, len(late), limit_ms, p99, most)
+    if status is Status.FAIL and busiest is not None and len(late):
         sentence += f"; {_advice(history.run.load_workers, busiest, would_do)}"
     if early and status is Status.PASS:
         status = Status.FAIL
         sentence = f"{count(len(early), 'request')} went out before their time, so the clocks of this run do not agree"
-    worst = sorted(late, key=lambda row: -lags[row.request_id])[:_EVIDENCE_ROWS]
+    over_ms = lags[lags > limit_ms]
+    worst = np.argsort(-over_ms, kind="stable")[:_EVIDENCE_ROWS]
     evidence = (
         *(Evidence(row.ref, row.sent_ns, "sent before its time") for row in early[:_EVIDENCE_ROWS]),
-        *(Evidence(row.ref, row.sent_ns, f"sent {lags[row.request_id]:.0f} ms after its time") for row in worst),
+        *(
+            Evidence(row.ref, row.sent_ns, f"sent {lag_ms:.0f} ms after its time")
+            for row, lag_ms in zip(table.where(late[worst]), over_ms[worst].tolist(), strict=True)
+        ),
         *(
             Evidence(row.ref, row.intended_ns, f"not sent: {row.reason or 'no reason given'}")
             for row in unsent[:_EVIDENCE_ROWS]
@@ -81,7 +86,7 @@ def load_offered(history: History) -> Finding:
 
 
 def _judge(
-    planned: int, sent: int, unsent: Sequence[Request], late: Sequence[Request], limit_ms: float,
+    planned: int, sent: int, unsent: Sequence[Request], late: int, limit_ms: float,
     p99: float | None, most: float | None,
 ) -> tuple[Status, str]:  # fmt: skip
     if not planned:
@@ -92,7 +97,7 @@ def _judge(
     if unsent:
         return Status.FAIL, f"{count(len(unsent), 'request')} of {planned} planned were never sent; {lag}"
     if p99 > limit_ms or most > max(LAG_MS_MAX, limit_ms):
-        return Status.FAIL, f"the load was not offered as planned: {len(late)} of {sent} sends over the limit; {lag}"
+        return Status.FAIL, f"the load was not offered as planned: {late} of {sent} sends over the limit; {lag}"
     return Status.PASS, f"{sent} of {planned} planned requests were sent, and {lag}"
 
 
@@ -104,17 +109,16 @@ def _advice(workers: int, busiest: float, would_do: int | None) -> str:
     return f"{used}: with send.workers: {would_do} (now {workers}) each would need half of one, if the machine has them"
 
 
-def own_lag_ns(row: Request, stood_still: Sequence[tuple[int, int]]) -> int:
-    """The lateness of a send, without the time in which the whole machine stood still; never negative."""
-    if row.sent_ns is None:
-        return 0
-    lag = row.sent_ns - row.intended_ns
-    if lag <= NS_PER_MS or not stood_still:
-        return max(0, lag)
+def own_lags_ns(table: Rows, stood_still: Sequence[tuple[int, int]]) -> Numbers:
+    """The lateness of each send, without the time in which the whole machine stood still; never negative. NaN for what
+    was not sent."""
+    intended, sent = table.numbers("intended_ns"), table.numbers("sent_ns")
+    lags = np.maximum(0.0, sent - intended)
     # After a stall the backlog goes out one by one, so a send is also forgiven what it queued behind the stall.
-    first = bisect_left([end for _, end in stood_still], row.intended_ns)
-    forgiven = sum(max(0, min(end, row.sent_ns) - max(start, row.intended_ns)) for start, end in stood_still[first:])
-    return max(0, lag - forgiven)
+    forgiven = np.zeros(len(lags))
+    for start, end in stood_still:
+        forgiven += np.maximum(0.0, np.minimum(end, sent) - np.maximum(start, intended))
+    return np.where(lags > NS_PER_MS, np.maximum(0.0, lags - forgiven), lags)
 
 
 def _sample_max(history: History, name: str) -> float | None:

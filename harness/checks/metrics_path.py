@@ -163,13 +163,9 @@ def pressures_of(history: History, metric: str, target: float, read: list[Readin
 
 def _pressed(history: History, target: float) -> list[tuple[int, int]]:
     """Spans in which more requests waited than ``target`` for each ready pod."""
-    steps: list[tuple[int, int, int]] = []
-    for row in rows_of(history):
-        if row.sent_ns is None:
-            continue
-        until = row.first_token_ns or row.end_ns
-        if until is not None and until > row.sent_ns + _WAITED_NS:
-            steps += [(row.sent_ns + _WAITED_NS, 1, 0), (until, -1, 0)]
+    sent, until = rows_of(history).without_a_token()
+    long = until > sent + _WAITED_NS
+    steps = [(int(t_ns), 1, 0) for t_ns in sent[long] + _WAITED_NS] + [(int(t_ns), -1, 0) for t_ns in until[long]]
     serving: set[str] = set()
     for t_ns, life, event in changes(workload_pods(history)):
         was = len(serving)

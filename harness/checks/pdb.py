@@ -274,9 +274,9 @@ def _shut_spans(budget: Life, last_ns: int) -> list[tuple[int, int]]:
 def _refusals_in_events(history: History) -> list[Evidence]:
     """What Events said of refusals. They may be dropped or merged, so they only attribute."""
     found: list[Evidence] = []
-    for event in history.objects:
+    for event in history.objects.of_kind("Event"):
         message = str(event.object.get("message") or event.object.get("note") or "")
-        if event.kind == "Event" and ("disruption budget" in message or "violates a PDB" in message):
+        if "disruption budget" in message or "violates a PDB" in message:
             found.append(Evidence(f"objects:{event.index}", event.t_ns, f"{event.object.get('reason')}: {message}"))
     return found
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from harness.checks.rows import rows_of
 from harness.checks.units import count
 from harness.history.tables import Outcome
@@ -18,13 +20,14 @@ def requests_accounted(history: History) -> Finding:
     """UNKNOWN when nothing was planned."""
     table = rows_of(history)
     planned = history.run.planned
-    outcomes = Counter(row.outcome for row in table)
-    known = {str(outcome) for outcome in Outcome}
-    strange = [row for row in table if row.outcome not in known]
-    times = Counter((row.request_id, row.attempt) for row in table)
-    twice = sorted({request_id for (request_id, _), n in times.items() if n > 1})
-    first_attempts = len({row.request_id for row in table})
-    endless = [row for row in table if row.sent_ns is not None and row.end_ns is None]
+    outcomes = Counter(str(outcome) for outcome in table.texts("outcome"))
+    strange = table.where(~table.among("outcome", {str(outcome) for outcome in Outcome}))
+    ids, attempts = table.numbers("request_id"), table.numbers("attempt")
+    order = np.lexsort((attempts, ids))
+    again = (np.diff(ids[order]) == 0) & (np.diff(attempts[order]) == 0)
+    twice = np.unique(ids[order][1:][again]).astype(int).tolist()
+    first_attempts = len(np.unique(ids))
+    endless = table.where(table.sent & np.isnan(table.numbers("end_ns")))
     repeated_ends = history.run.duplicate_ends
     wrong = [
         text

@@ -201,21 +201,18 @@ def _short_lived(history: History, spec: ScaleDownSpec) -> list[tuple[Life, int]
 
 def _at_risk(history: History) -> int:
     away = {name: fate.asked.t_ns for name, fate in pod_fates(history).items() if fate.scaled_away and fate.asked}
-    return sum(1 for row in rows_of(history) if row.pod in away and row.in_flight_at(away[row.pod]))
+    table = rows_of(history)
+    asked = table.each("pod", away)
+    return int(((table.numbers("sent_ns") <= asked) & ~(table.numbers("end_ns") <= asked)).sum())
 
 
 def _lost(history: History) -> list[tuple[Request, Cause]]:
     """Streams cut on pods that were scaled away, after they were asked to go."""
     fates = pod_fates(history)
     table = rows_of(history)
-    aside = set_aside(history, table)
-    hit = []
-    for row in table:
-        fate = fates.get(row.pod or "")
-        if fate is None or not fate.scaled_away or fate.asked is None or not row.cut or row.request_id in aside:
-            continue
-        if row.sent_ns is not None and row.end_ns is not None and row.end_ns >= fate.asked.t_ns:
-            hit.append(row)
+    asked_ns = {name: f.asked.t_ns for name, f in fates.items() if f.scaled_away and f.asked is not None}
+    seen = table.cut & table.sent & ~set_aside(history, table) & table.among("pod", asked_ns)
+    hit = [row for row in table.where(seen) if row.end_ns is not None and row.end_ns >= asked_ns[row.pod or ""]]
     return list(zip(hit, causes_of(hit, fates, history.run.time_scale), strict=True))
 
 

@@ -106,7 +106,7 @@ def _judge(history: History, replica: Replica, limit_ns: int) -> tuple[Status, s
 
 def _hidden(history: History) -> str:
     """Why serving could not have been seen, of any pod."""
-    if not any(event.kind == "EndpointSlice" and event.object.get("endpoints") for event in history.objects):
+    if not any(event.object.get("endpoints") for event in history.objects.of_kind("EndpointSlice")):
         return "no endpoint was recorded, so whether it was routed is not known"
     answered = history.requests[history.requests["first_token_ns"].notna()]
     if len(answered) and answered["pod"].isna().all():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from harness.checks.bounds import Claim, judge_share, n_to_pass
-from harness.checks.rows import Request, nearest_rank, rows_of
+from harness.checks.rows import Mask, Numbers, Rows, nearest_rank, rows_of
 from harness.checks.stories import slo_story
 from harness.checks.units import count
 from harness.verdict import Evidence, Finding, Role, Status, Value
@@ -20,13 +22,7 @@ if TYPE_CHECKING:
 NEEDS = ("load_offered", "machine_did_not_stall", "steady_before")
 EVIDENCE_ROWS = 50
 
-METRICS: dict[str, Callable[[Request], float | None]] = {
-    "ttft_ms": lambda row: row.ttft_ms,
-    "ttft_sent_ms": lambda row: row.ttft_sent_ms,
-    "tpot_ms": lambda row: row.tpot_ms,
-    "itl_ms": lambda row: row.itl_ms,
-    "e2e_ms": lambda row: row.e2e_ms,
-}
+METRICS = ("ttft_ms", "ttft_sent_ms", "tpot_ms", "itl_ms", "e2e_ms")
 _OF_STREAMS = frozenset({"ttft_ms", "ttft_sent_ms", "tpot_ms", "itl_ms"})
 _BETWEEN_TOKENS = frozenset({"tpot_ms", "itl_ms"})
 
@@ -48,52 +44,60 @@ def slo(history: History, spec: SloSpec) -> Finding:
     plan is left out. An answer of one token has no time per output token and is left out of those limits alone.
     Requests of one run are not independent, so the bounds are a floor of doubt, not all of it.
     """
-    asked = [row for row in rows_of(history) if spec.phase in ("all", row.phase) and not row.hung_up_by_plan]
-    parts = [_limit_part(asked, limit) for limit in spec.limits]
+    rows = rows_of(history)
+    asked = ~rows.hung_up_by_plan
+    if spec.phase != "all":
+        asked &= rows.among("phase", {spec.phase})
+    planned = int(asked.sum())
+    bad = asked & ~good(rows, spec.limits)
+    parts = [_limit_part(rows, asked, limit) for limit in spec.limits]
     if spec.good_ratio_min is not None:
-        parts.append(_good_part(asked, spec.limits, spec.good_ratio_min))
+        parts.append(_good_part(int(bad.sum()), planned, spec.good_ratio_min))
     where = "the whole run" if spec.phase == "all" else f"phase {spec.phase}"
     status = _worst([part.claim.status for part in parts])
-    numbers: dict[str, Value] = {"phase": spec.phase, "requests": len(asked)}
+    numbers: dict[str, Value] = {"phase": spec.phase, "requests": planned}
     for part in parts:
         numbers |= part.numbers
-    if not asked:
+    if not planned:
         sentence = f"no request was planned in {where}, so nothing was measured"
     else:
         order = sorted(parts, key=lambda part: _ORDER[part.claim.status])
-        sentence = f"{count(len(asked), 'request')} in {where}: " + "; ".join(part.text for part in order)
+        sentence = f"{count(planned, 'request')} in {where}: " + "; ".join(part.text for part in order)
     story = ""
     if status is Status.FAIL:
-        bad = [row for row in asked if not is_good(row, spec.limits)]
-        story = slo_story(history, bad, [part.text for part in parts if part.claim.status is Status.FAIL], where)
-    evidence = _evidence(asked, spec.limits)
-    return Finding("slo", Role.CHECK, status, sentence, len(asked), numbers, evidence, NEEDS, story=story)
+        texts = [part.text for part in parts if part.claim.status is Status.FAIL]
+        story = slo_story(history, rows.where(bad), texts, where)
+    evidence = _evidence(rows, bad, spec.limits)
+    return Finding("slo", Role.CHECK, status, sentence, planned, numbers, evidence, NEEDS, story=story)
 
 
-def measured(row: Request, metric: str) -> bool:
-    """Whether a row belongs to the metric's population at all. An answer in one piece has no times of tokens."""
-    if not row.streamed and metric in _OF_STREAMS:
-        return False
+def measured(rows: Rows, metric: str) -> Mask:
+    """Which rows belong to the metric's population at all. An answer in one piece has no times of tokens."""
+    belongs = rows.streamed if metric in _OF_STREAMS else np.ones(len(rows), dtype=np.bool_)
     if metric not in _BETWEEN_TOKENS:
-        return True
-    return (row.output_tokens if row.ok else row.planned_output_tokens) not in (None, 0, 1)
+        return belongs
+    tokens = np.where(rows.ok, rows.numbers("output_tokens"), rows.numbers("planned_output_tokens"))
+    several: Mask = belongs & ~(np.isnan(tokens) | (tokens == 0) | (tokens == 1))
+    return several
 
 
-def value_of(row: Request, metric: str) -> float:
+def values_of(rows: Rows, metric: str) -> Numbers:
     """Infinite for a request that failed: its user still waits."""
-    value = METRICS[metric](row) if row.ok else None
-    return math.inf if value is None else value
+    own = rows.latency(metric)
+    return np.where(rows.ok & ~np.isnan(own), own, np.inf)
 
 
-def is_late(row: Request, limit: QuantileLimit) -> bool:
-    return measured(row, limit.metric) and value_of(row, limit.metric) > limit.limit_ms
+def late(rows: Rows, limit: QuantileLimit) -> Mask:
+    over: Mask = measured(rows, limit.metric) & (values_of(rows, limit.metric) > limit.limit_ms)
+    return over
 
 
-def is_good(row: Request, limits: Sequence[QuantileLimit]) -> bool:
+def good(rows: Rows, limits: Sequence[QuantileLimit]) -> Mask:
     """Complete, and within the loosest limit of each metric."""
-    if not row.ok:
-        return False
-    return not any(is_late(row, limit) for limit in loosest(limits))
+    found = rows.ok.copy()
+    for limit in loosest(limits):
+        found &= ~late(rows, limit)
+    return found
 
 
 def loosest(limits: Sequence[QuantileLimit]) -> list[QuantileLimit]:
@@ -106,9 +110,9 @@ def loosest(limits: Sequence[QuantileLimit]) -> list[QuantileLimit]:
     return list(by_metric.values())
 
 
-def _limit_part(asked: Sequence[Request], limit: QuantileLimit) -> _Part:
-    values = [value_of(row, limit.metric) for row in asked if measured(row, limit.metric)]
-    late = sum(1 for value in values if value > limit.limit_ms)
+def _limit_part(rows: Rows, asked: Mask, limit: QuantileLimit) -> _Part:
+    values = values_of(rows, limit.metric)[asked & measured(rows, limit.metric)]
+    late = int((values > limit.limit_ms).sum())
     claim = judge_share(late, len(values), 1 - limit.quantile)
     figure = nearest_rank(values, limit.quantile)
     shown = (
@@ -123,13 +127,12 @@ def _limit_part(asked: Sequence[Request], limit: QuantileLimit) -> _Part:
     return _Part(limit.key, claim, text, numbers)
 
 
-def _good_part(asked: Sequence[Request], limits: Sequence[QuantileLimit], good_ratio_min: float) -> _Part:
-    bad = sum(1 for row in asked if not is_good(row, limits))
-    claim = judge_share(bad, len(asked), 1 - good_ratio_min)
-    good_ratio = 1 - bad / len(asked) if asked else None
+def _good_part(bad: int, planned: int, good_ratio_min: float) -> _Part:
+    claim = judge_share(bad, planned, 1 - good_ratio_min)
+    good_ratio = 1 - bad / planned if planned else None
     shown = "not measured" if good_ratio is None else f"{good_ratio:.1%}"
     text = (
-        f"good {shown} (at least {good_ratio_min * 100:g}% wanted), {bad} of {len(asked)} not good"
+        f"good {shown} (at least {good_ratio_min * 100:g}% wanted), {bad} of {planned} not good"
         f"{_verdict_text(claim, f'{good_ratio_min * 100:g}% good')}"
     )
     numbers = {"good_ratio": good_ratio, "good_ratio_limit": good_ratio_min, **_claim_numbers("good_ratio", claim)}
@@ -162,23 +165,28 @@ def _verdict_text(claim: Claim, promise: str) -> str:
     return f" (not sure of {promise}: about {claim.n_needed} requests at this share of late ones would settle it)"
 
 
-def _evidence(asked: Sequence[Request], limits: Sequence[QuantileLimit]) -> tuple[Evidence, ...]:
+def _evidence(rows: Rows, bad: Mask, limits: Sequence[QuantileLimit]) -> tuple[Evidence, ...]:
     """Failed ones first, then the slowest to answer."""
-    bad = [row for row in asked if not is_good(row, limits)]
-    bad.sort(key=lambda row: (row.ok, -value_of(row, "ttft_ms") if row.ok else 0.0, row.request_id))
+    places = np.flatnonzero(bad)
+    ok = rows.ok[places]
+    slowest = np.where(ok, -values_of(rows, "ttft_ms")[places], 0.0)
+    shown = places[np.lexsort((rows.numbers("request_id")[places], slowest, ok))][:EVIDENCE_ROWS]
+    late_by = [(limit, late(rows, limit), values_of(rows, limit.metric)) for limit in loosest(limits)]
     return tuple(
         Evidence(
-            row.ref, row.intended_ns, _why(row, limits), {"pod": row.pod, "node": row.node, "outcome": row.outcome}
+            row.ref,
+            row.intended_ns,
+            f"{row.outcome}{': ' + row.reason if row.reason else ''}"
+            if not row.ok
+            else ", ".join(
+                f"{limit.metric} {values[place]:.0f} (limit {limit.limit_ms:.0f})"
+                for limit, is_late, values in late_by
+                if is_late[place]
+            ),
+            {"pod": row.pod, "node": row.node, "outcome": row.outcome},
         )
-        for row in bad[:EVIDENCE_ROWS]
+        for place, row in zip(shown.tolist(), rows.where(shown), strict=True)
     )
-
-
-def _why(row: Request, limits: Sequence[QuantileLimit]) -> str:
-    if not row.ok:
-        return f"{row.outcome}{': ' + row.reason if row.reason else ''}"
-    late = [limit for limit in loosest(limits) if is_late(row, limit)]
-    return ", ".join(f"{limit.metric} {value_of(row, limit.metric):.0f} (limit {limit.limit_ms:.0f})" for limit in late)
 
 
 _ORDER = {Status.FAIL: 0, Status.UNKNOWN: 1, Status.PASS: 2}

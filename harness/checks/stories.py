@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from harness.checks import causes
 from harness.checks.rows import Request, rows_of
 from harness.checks.story import clock, moment, tell
@@ -55,8 +57,9 @@ def drain_story(
 
 def longest_stream_s(history: History) -> float:
     """In scenario seconds, cut ones as long as they lasted: what a drain has to wait for at least."""
-    spans = [row.end_ns - row.sent_ns for row in rows_of(history) if row.end_ns and row.sent_ns and row.pod]
-    return scenario_s(max(spans, default=0), history.run.time_scale)
+    table = rows_of(history)
+    spans = (table.numbers("end_ns") - table.numbers("sent_ns"))[table.on_a_pod]
+    return scenario_s(int(spans[~np.isnan(spans)].max(initial=0)), history.run.time_scale)
 
 
 def _drain_cause(

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from harness.clock import NS_PER_S
 from harness.history.lives import Json, Life, lives
 from harness.history.recording import once
@@ -90,9 +92,11 @@ def readings(history: History, metric: str) -> list[Reading]:
     """The recorder's own scrapes of what the autoscaler reads, in the order of time."""
     table = history.samples
     own = table[(table["source"] == METRICS_SOURCE) & (table["name"] == metric)]
+    codes, known = pd.factorize(own["labels"])
+    pods = [str(json.loads(labels).get("pod", labels)) for labels in known]
     scraped: dict[int, dict[str, float]] = {}
-    for t, labels, value in zip(own["t_ns"].tolist(), own["labels"].tolist(), own["value"].tolist(), strict=True):
-        scraped.setdefault(t, {})[str(json.loads(labels).get("pod", labels))] = value
+    for t, code, value in zip(own["t_ns"].tolist(), codes.tolist(), own["value"].tolist(), strict=True):
+        scraped.setdefault(t, {})[pods[code]] = value
     return [Reading(t, pods) for t, pods in sorted(scraped.items())]
 
 

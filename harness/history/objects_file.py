@@ -1,7 +1,8 @@
 """``objects.jsonl.zst`` read back, line by line: it may hold half a million versions of objects.
 
 Versions of an object differ in little, and so do objects of a kind. What is equal in both is kept once, which is what
-makes so many of them fit into memory. Nobody may change an object that was read.
+makes so many of them fit into memory. A ``spec`` that was read before, letter for letter, is not even parsed again:
+most versions of an object change its status alone. Nobody may change an object that was read.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import orjson
@@ -17,6 +19,10 @@ import zstandard
 from harness.history.tables import ObjectEvent, ObjectEventType
 
 Json = dict[str, Any]
+_SPEC, _STATUS = b',"spec":{', b',"status":{'
+_LEFT_OUT, _LEFT_OUT_TEXT = b'"\\u0000spec"', "\x00spec"
+"""Stands in a line for its spec, which is looked up instead."""
+_TYPES = {kind.value: kind for kind in ObjectEventType}
 
 
 class ObjectsFile:
@@ -29,16 +35,19 @@ class ObjectsFile:
     def events(self) -> list[ObjectEvent]:
         found: list[ObjectEvent] = []
         latest: dict[str, Json] = {}
+        specs: dict[bytes, Json] = {}
         for number, line in enumerate(self._lines()):
             try:
-                event = _object_event(number, loads(line))
+                event = _object_event(number, _parsed(line, specs))
             except (ValueError, KeyError, TypeError) as error:
                 self.cut = f"line {number + 1} cannot be read ({error!r})"
                 break
-            key = event.uid or event.name
-            if (before := latest.get(key) or latest.get(event.kind)) is not None:
-                _share(event.object, before)
-            latest[key] = latest[event.kind] = event.object
+            obj, kind = event.object, event.kind
+            metadata = obj.get("metadata") or {}
+            key: str = metadata.get("uid") or metadata.get("name") or ""
+            if (before := latest.get(key) or latest.get(kind)) is not None:
+                _share(obj, before)
+            latest[key] = latest[kind] = obj
             found.append(event)
         return found
 
@@ -73,33 +82,66 @@ def loads(line: bytes) -> Any:
         return json.loads(line)  # which reads what orjson is too strict for, such as NaN
 
 
+def _parsed(line: bytes, specs: dict[bytes, Json]) -> Json:
+    """As ``loads``. ``specs`` holds the specs of lines before, by their text.
+
+    The text between ``"spec":`` and ``"status":`` is cut out only where it is JSON by itself and the rest is, too, with
+    the cut in the object's own spec; so what is inside of strings, or nested, can never be taken for it.
+    """
+    start = line.find(_SPEC)
+    end = line.find(_STATUS, start)
+    if start < 0 or end < 0:
+        raw: Json = loads(line)
+        return raw
+    start += len(_SPEC) - 1
+    text = line[start:end]
+    try:
+        if (spec := specs.get(text)) is None:
+            spec = orjson.loads(text)
+        raw = orjson.loads(line[:start] + _LEFT_OUT + line[end:])
+        if raw["object"]["spec"] == _LEFT_OUT_TEXT:
+            raw["object"]["spec"] = specs[text] = spec
+            return raw
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        pass  # it was another "spec" or "status"
+    raw = loads(line)
+    return raw
+
+
 def _object_event(index: int, raw: Json) -> ObjectEvent:
+    kind = raw["type"]
     return ObjectEvent(
-        index=index,
-        t_ns=int(raw["t_ns"]),
-        kind=str(raw["kind"]),
-        type=ObjectEventType(raw["type"]),
-        object=raw.get("object") or {},
-        since_ns=raw.get("since_ns"),
-        reason=raw.get("reason"),
+        index,
+        int(raw["t_ns"]),
+        intern(str(raw["kind"])),
+        _TYPES.get(kind) or ObjectEventType(kind),
+        raw.get("object") or {},
+        raw.get("since_ns"),
+        raw.get("reason"),
     )
 
 
 def _share(obj: Json, before: Json) -> None:
-    """Replaces what is equal in both by the one that is there already."""
+    """Replaces what is equal in both by the one that is there already; of equal type, for 1 and true are equal."""
     for key, value in obj.items():
-        known = before.get(key)
-        if known is not None:
-            obj[key] = _shared(value, known)
+        known: Any = before.get(key)
+        if known is value or type(value) is not type(known):
+            continue
+        if value == known:
+            obj[key] = known
+        elif type(value) is dict:
+            _share(value, known)
+        elif type(value) is list:
+            _share_items(value, known)
 
 
-def _shared(value: Any, known: Any) -> Any:
-    if type(value) is not type(known):
-        return value  # 1 and true are equal
-    if value == known:
-        return known
-    if type(value) is dict:
-        _share(value, known)
-    elif type(value) is list:
-        value[: len(known)] = map(_shared, value, known)
-    return value
+def _share_items(items: list[Any], before: list[Any]) -> None:
+    for at, (value, known) in enumerate(zip(items, before, strict=False)):
+        if type(value) is not type(known):
+            continue
+        if value == known:
+            items[at] = known
+        elif type(value) is dict:
+            _share(value, known)
+        elif type(value) is list:
+            _share_items(value, known)

@@ -52,6 +52,9 @@ class _Problem:
     since_ns: int | None = None
 
 
+_SAMPLE_TEXTS = [name for name, kind in SAMPLE_COLUMNS.items() if kind == "string"]
+
+
 def empty_samples() -> pd.DataFrame:
     return pd.DataFrame(columns=list(SAMPLE_COLUMNS)).astype(SAMPLE_COLUMNS)
 
@@ -198,34 +201,34 @@ def _read_ledger(path: Path, problems: list[_Problem]) -> tuple[LedgerEntry, ...
     """By the line that opened them. None without a file: only fakes keep such a book."""
     if not path.exists():
         return None
-    opened: dict[int, LedgerEntry] = {}
-    latest: dict[tuple[str, str], int] = {}
+    opened: list[LedgerEntry | None] = []
+    latest: dict[tuple[str, str], tuple[int, int, int]] = {}
     for index, raw in _json_lines(path, problems):
         try:
-            pod, request = str(raw["pod"]), str(raw["id"]).partition("-")[2]
+            key = (intern(str(raw["pod"])), str(raw["id"]).partition("-")[2])
             if raw["e"] == "open":
-                latest[pod, request] = index
-                opened[index] = LedgerEntry(index, intern(pod), request, int(raw["prompt_tokens"]))
-            elif (began := latest.pop((pod, request), None)) is not None:
-                entry, (tokens, events) = opened[began], (int(raw["sent_tokens"]), int(raw["sent_events"]))
-                opened[began] = LedgerEntry(
-                    began,
-                    entry.pod,
-                    request,
-                    entry.prompt_tokens,
-                    True,
-                    tokens,
-                    events,
-                    intern(raw["finish"] or "") or None,
-                )
+                if (lost := latest.get(key)) is not None:  # opened again, so nobody will close the first
+                    opened[lost[0]] = LedgerEntry(lost[1], *key, lost[2])
+                latest[key] = (len(opened), index, int(raw["prompt_tokens"]))
+                opened.append(None)
+            elif (began := latest.get(key)) is not None:
+                place, at, prompt = began
+                finish = raw["finish"]
+                opened[place] = LedgerEntry(
+                    at, *key, prompt, True, int(raw["sent_tokens"]), int(raw["sent_events"]),
+                    intern(finish) if finish else None,
+                )  # fmt: skip
+                del latest[key]
         except (KeyError, ValueError, TypeError) as error:
             problems.append(_Problem((path.name,), f"{path.name}: line {index + 1}: {error!r}"))
-    return tuple(opened.values())
+    for key, (place, at, prompt) in latest.items():
+        opened[place] = LedgerEntry(at, *key, prompt)
+    return tuple(entry for entry in opened if entry is not None)
 
 
 def _read_samples(history_dir: Path, problems: list[_Problem], trusted: bool) -> pd.DataFrame:
     path = history_dir / SAMPLES_FILE
-    if trusted and (frame := _read_parquet(path, problems, _typed_samples)) is not None:
+    if trusted and (frame := _read_parquet(path, problems, _typed_samples, read_dictionary=_SAMPLE_TEXTS)) is not None:
         return frame
     journal = history_dir / SAMPLES_JOURNAL
     if not journal.exists():
@@ -237,18 +240,23 @@ def _read_samples(history_dir: Path, problems: list[_Problem], trusted: bool) ->
 
 
 def _typed_samples(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.reindex(columns=list(SAMPLE_COLUMNS)).astype(SAMPLE_COLUMNS)
+    """Texts as categories: there are millions of them, and few that differ."""
+    types = SAMPLE_COLUMNS | dict.fromkeys(_SAMPLE_TEXTS, "category")
+    return frame.reindex(columns=list(SAMPLE_COLUMNS)).astype(types)
 
 
 def _read_parquet(
-    path: Path, problems: list[_Problem], typed: Callable[[pd.DataFrame], pd.DataFrame] = lambda frame: frame
+    path: Path,
+    problems: list[_Problem],
+    typed: Callable[[pd.DataFrame], pd.DataFrame] = lambda frame: frame,
+    read_dictionary: list[str] | None = None,
 ) -> pd.DataFrame | None:
     """None for what is missing or damaged; damage also shows in checksums, names of columns, and types."""
     if not path.exists():
         problems.append(_Problem((path.name,), f"{path.name} is missing: the harness was killed before it wrote it"))
         return None
     try:
-        return typed(pd.read_parquet(path, page_checksum_verification=True))
+        return typed(pd.read_parquet(path, page_checksum_verification=True, read_dictionary=read_dictionary))
     except (OSError, ValueError, TypeError, KeyError, NotImplementedError) as error:
         problems.append(_Problem((path.name,), f"{path.name} cannot be read: {error}"))
         return None

@@ -9,6 +9,7 @@ pods in order of time.
 from __future__ import annotations
 
 import enum
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -124,13 +125,14 @@ def _dating(history: History) -> _Dating:
 def assign(history: History) -> list[tuple[Slot, Life | None]]:
     """Every raise and vacancy since the load began with the pod that filled it, if any did."""
     start_ns = history.run.load_start_ns
-    sets = lives(history.objects, "ReplicaSet")
+    sets = {life.uid: life for life in lives(history.objects, "ReplicaSet")}
     pods = workload_pods(history)
-    owners = dict.fromkeys(owner_of(pod.last) for pod in pods)
+    owned: dict[str, list[Life]] = {}
+    for pod in pods:
+        owned.setdefault(owner_of(pod.last), []).append(pod)
     filled: list[tuple[Slot, Life | None]] = []
-    for owner in owners:
-        own = [pod for pod in pods if owner_of(pod.last) == owner]
-        filled += _assign_set(next((s for s in sets if s.uid == owner), None), own)
+    for owner, own in owned.items():
+        filled += _assign_set(sets.get(owner), own)
     last_ns = history.objects[-1].t_ns - _TAIL_NS if history.objects else 0
     came = [
         (slot, pod) for slot, pod in filled if (pod.born_ns >= start_ns if pod else start_ns <= slot.t_ns < last_ns)
@@ -199,11 +201,14 @@ class _Dating:
         self.refusals = sorted(found for claim in self.claims for found in refused(claim))
         self.unmade = _unmade(history)
         self.end_ns = history.objects[-1].t_ns if history.objects else 0
-        self.targets = {life.uid: life for life in lives(history.objects, "Deployment")}
+        named = ((c, (c.name, c.last.get("status", {}).get("nodeName"))) for c in reversed(self.claims))
+        self.claim_of = {name: claim for claim, names in named for name in names}  # of several the first
+        self.raises = {life.uid: _raises(life) for life in lives(history.objects, "Deployment")}
         self.routed = _first_ready_endpoints(history)
         self.pulled = _pull_messages(history)
         self.first_tokens = _first_tokens(history)
         self.needs = needs(history)
+        self.need_starts = [need.start_ns for need in self.needs]
         self.readable = readable_ns(self.needs)
 
     def replica(self, slot: Slot, pod: Life | None) -> Replica:
@@ -236,11 +241,11 @@ class _Dating:
         step = next((mark for mark in reversed(self.load_steps) if mark.t_ns <= decided_ns), None)
         if step is None:
             return {"T0": Stage(None, "no load step was marked before it"), "T0'": Stage(None)}
-        starts = [need.start_ns for need in self.needs if step.t_ns <= need.start_ns <= decided_ns]
+        starts = _within(self.need_starts, step.t_ns, decided_ns)
         if len(starts) > 1:  # what the step asked for was over before: this replica answers what came later
             note = "the need of the load step had ended; a new one could be read from here"
             return {"T0": Stage(starts[-1], note, "samples:custom.metrics"), "T0'": Stage(starts[-1])}
-        readable = next((t for t in self.readable if step.t_ns <= t <= decided_ns), None)
+        readable = next(iter(_within(self.readable, step.t_ns, decided_ns)), None)
         note = "" if readable else "the recorder's scrapes did not catch the metric above its target"
         return {
             "T0": Stage(step.t_ns, step.detail, f"marks:{step.index}"),
@@ -251,15 +256,11 @@ class _Dating:
         """The Deployment's raise where it explains the ReplicaSet's, since that is what the autoscaler wrote."""
         if slot.origin is Origin.REPLACEMENT:
             return Stage(slot.t_ns, "the ReplicaSet replaces what goes", _ref(slot.event))
-        target = self.targets.get(owner_of(slot.event.object)) if slot.event else None
-        raises = [
-            event
-            for before, after, event in (replica_steps(target) if target else ())
-            if after > before and event.t_ns <= slot.t_ns + _SETTLE_NS
-        ]
-        latest = max(raises, key=lambda event: event.t_ns, default=None)
-        if latest is None:
+        raises = self.raises.get(owner_of(slot.event.object), []) if slot.event else []
+        before = bisect_right(raises, slot.t_ns + _SETTLE_NS, key=lambda event: event.t_ns)
+        if not before:
             return Stage(slot.t_ns, "", _ref(slot.event))
+        latest = raises[before - 1]
         return Stage(min(latest.t_ns, slot.t_ns), f"to {latest.object['spec']['replicas']} replicas", _ref(latest))
 
     def _node_stages(self, pod: Life, node: str) -> dict[str, Stage]:
@@ -294,7 +295,7 @@ class _Dating:
     def _claim(self, node: str, since_ns: int) -> Life | None:
         """The node's claim; for a pod without a node, the latest claim made since it found no room."""
         if node:
-            return next((c for c in self.claims if node in (c.name, c.last.get("status", {}).get("nodeName"))), None)
+            return self.claim_of.get(node)
         return next((c for c in reversed(self.claims) if c.born_ns >= since_ns), None)
 
     def _pod_stages(self, pod: Life) -> dict[str, Stage]:
@@ -337,6 +338,19 @@ def _by(t_ns: int | None, at_ns: int) -> bool:
     return t_ns is not None and t_ns <= at_ns
 
 
+def _raises(life: Life) -> list[ObjectEvent]:
+    """By their time. Of those received in one moment the first is the one that counts."""
+    last: dict[int, ObjectEvent] = {}
+    for before, after, event in replica_steps(life):
+        if after > before:
+            last.setdefault(event.t_ns, event)
+    return [last[t_ns] for t_ns in sorted(last)]
+
+
+def _within(ordered: list[int], first: int, last: int) -> list[int]:
+    return ordered[bisect_left(ordered, first) : bisect_right(ordered, last)]
+
+
 def _node_name(claim: Life | None) -> str:
     return str(claim.last.get("status", {}).get("nodeName") or claim.name) if claim else ""
 
@@ -368,8 +382,8 @@ def _first_ready_endpoints(history: History) -> dict[str, ObjectEvent]:
 def _pull_messages(history: History) -> dict[str, str]:
     """What ``Pulled`` events said. Events may be dropped, so they only attribute."""
     pulled: dict[str, str] = {}
-    for event in history.objects:
-        if event.kind == "Event" and event.object.get("reason") == "Pulled":
+    for event in history.objects.of_kind("Event"):
+        if event.object.get("reason") == "Pulled":
             about = event.object.get("involvedObject") or event.object.get("regarding") or {}
             message = event.object.get("message") or event.object.get("note") or ""
             pulled.setdefault(str(about.get("name", "")), str(message))
@@ -378,10 +392,8 @@ def _pull_messages(history: History) -> dict[str, str]:
 
 def _first_tokens(history: History) -> dict[str, int]:
     table = history.requests[["pod", "first_token_ns"]].dropna()
-    first: dict[str, int] = {}
-    for pod, t in zip(table["pod"].tolist(), table["first_token_ns"].tolist(), strict=True):
-        first[pod] = min(t, first.get(pod, t))
-    return first
+    first = table.groupby("pod")["first_token_ns"].min()
+    return {str(pod): int(t) for pod, t in first.items()}
 
 
 def _ref(event: ObjectEvent | None) -> str:

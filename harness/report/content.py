@@ -133,13 +133,11 @@ def _peak(plan: Mapping[str, Any]) -> str:
 
 def outcomes(history: History) -> Section:
     table = rows_of(history)
-    tally = Counter(row.outcome for row in table)
+    tally = Counter(str(outcome) for outcome in table.texts("outcome"))
+    by_phase = Counter(zip(table.texts("outcome"), table.texts("phase"), strict=True))
     total = " + ".join(f"{n} {name}" for name, n in tally.most_common()) or "nothing"
     phases = [phase.name for phase in history.phases]
-    lines = tuple(
-        row_of(name, n, *(sum(1 for r in table if r.outcome == name and r.phase == phase) for phase in phases))
-        for name, n in tally.most_common()
-    )
+    lines = tuple(row_of(name, n, *(by_phase[name, phase] for phase in phases)) for name, n in tally.most_common())
     return Section("Requests", f"{history.run.planned} planned = {total}.", Table(("outcome", "all", *phases), lines))
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from harness.checks.capacity import figures_of
 from harness.checks.rows import nearest_rank, rows_of
 from harness.checks.scale_up import took_ns
+from harness.checks.slo import values_of
 from harness.checks.units import scenario_s
 from harness.history.scaleup import Origin, replicas_that_came
 from harness.report.content import Section, Table, row_of, show
@@ -31,20 +34,22 @@ _COST = {
 
 def tiles(history: History, found: list[Trouble], causes_asked: bool) -> list[Tile]:
     """``causes_asked``: whether the run was judged by ``graceful_drain``, which finds the cause of each lost stream."""
-    table = [row for row in rows_of(history) if not row.hung_up_by_plan]
-    ok = sum(1 for row in table if row.ok)
+    rows = rows_of(history)
+    asked = ~rows.hung_up_by_plan
+    ok = int((asked & rows.ok).sum())
     lost = [t for t in found if (t.cause is not None if causes_asked else t.row.cut)]
     unexplained = sum(1 for t in lost if t.unexplained)
     told = f"{unexplained} unexplained" if unexplained else "each with its cause"
     if not (lost and causes_asked):
         told = "their causes were not asked for (graceful_drain)" if lost else "nothing was cut"
-    ttft = [row.ttft_ms if row.ok and row.ttft_ms is not None else float("inf") for row in table if row.streamed]
-    tpot = [row.tpot_ms for row in table if row.ok and row.tpot_ms is not None]
+    ttft = values_of(rows, "ttft_ms")[asked & rows.streamed]
+    tpot = rows.latency("tpot_ms")[rows.ok]
+    tpot = tpot[~np.isnan(tpot)]
     came = [r for r in replicas_that_came(history) if r.origin is Origin.ADDED]
     times = [took for r in came if (took := took_ns(r)) is not None]
     slowest = f"{scenario_s(max(times), history.run.time_scale):.0f} s" if times else show(None)
     return [
-        ("answered whole", f"{ok} of {len(table)}", "requests"),
+        ("answered whole", f"{ok} of {asked.sum()}", "requests"),
         ("streams lost", str(len(lost)), told),
         ("TTFT p95", _ms(nearest_rank(ttft, 0.95)), f"p50 {_ms(nearest_rank(ttft, 0.5))}, failed ones count as late"),
         ("TPOT p95", _ms(nearest_rank(tpot, 0.95)), f"p50 {_ms(nearest_rank(tpot, 0.5))}, whole answers"),

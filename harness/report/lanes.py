@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.checks.rows import Request, nearest_rank, rows_of
+import numpy as np
+
+from harness.checks.rows import Numbers, Rows, nearest_rank, rows_of
 from harness.checks.units import NS_PER_S, scenario_s
 from harness.history.autoscaler import METRICS_SOURCE
 from harness.history.gpus import fleets
@@ -84,21 +86,24 @@ def seconds(history: History, t_ns: int) -> float:
 
 def end_ns(history: History) -> int:
     """Of what is drawn: the load's end, or that of the last answer."""
-    ends = [row.end_ns for row in rows_of(history) if row.end_ns is not None]
-    return max([history.run.load_end_ns, *ends], default=0)
+    ends = rows_of(history).numbers("end_ns")
+    return max(history.run.load_end_ns, int(ends[~np.isnan(ends)].max(initial=0)))
 
 
-def _rates(history: History, table: Sequence[Request]) -> Lane:
+def _rates(history: History, table: Rows) -> Lane:
     """Per clock second, which is how load profiles state rates."""
     start = history.run.load_start_ns
     last = max(0, (end_ns(history) - start) // NS_PER_S)
     width = 1 + last // POINTS
     span = width * NS_PER_S
-    kinds = {
-        "offered": Counter((row.intended_ns - start) // span for row in table),
-        "served": Counter((row.end_ns - start) // span for row in table if row.ok and row.end_ns is not None),
-        "failed": Counter((_when(row) - start) // span for row in table if not row.ok and not row.hung_up_by_plan),
+    intended, end = table.numbers("intended_ns"), table.numbers("end_ns")
+    failed = ~table.ok & ~table.hung_up_by_plan
+    moments = {
+        "offered": intended,
+        "served": end[table.ok & ~np.isnan(end)],
+        "failed": np.where(np.isnan(end), intended, end)[failed],
     }
+    kinds = {name: Counter(((t_ns - start) // span).astype(int).tolist()) for name, t_ns in moments.items()}
     bins = range(last // width + 1)
     x = [seconds(history, start + b * span) for b in bins]
     colours = {"offered": BLUE, "served": ORANGE, "failed": VERMILION}
@@ -114,26 +119,24 @@ def _rates(history: History, table: Sequence[Request]) -> Lane:
     return Lane("Requests per clock second", 1.5, traces, tuple(colours.items()), note)
 
 
-def _when(row: Request) -> int:
-    return row.intended_ns if row.end_ns is None else row.end_ns
-
-
-def _ttft(history: History, table: Sequence[Request], limit: float | None) -> Lane:
-    answered = [(row.intended_ns, ms, row) for row in table if row.ok and (ms := row.ttft_ms) is not None]
-    failed = [row for row in table if not row.ok and not row.hung_up_by_plan]
-    top = max((ms for _, ms, _ in answered), default=1000.0) * 1.6
-    if len(answered) <= ANSWERS:
+def _ttft(history: History, table: Rows, limit: float | None) -> Lane:
+    ttft = table.latency("ttft_ms")
+    answered = table.ok & ~np.isnan(ttft)
+    failed = np.flatnonzero(~table.ok & ~table.hung_up_by_plan)
+    top = float(ttft[answered].max()) * 1.6 if answered.any() else 1600.0
+    if answered.sum() <= ANSWERS:
         marker = {"color": BLUE, "size": 4, "opacity": 0.6}
-        texts = [f"request {row.request_id} on {row.pod}" for *_, row in answered]
-        x = [seconds(history, t) for t, *_ in answered]
-        traces = [dots("TTFT", x, [round(ms, 1) for _, ms, _ in answered], texts, "y", marker)]
+        rows = table.where(answered)
+        texts = [f"request {row.request_id} on {row.pod}" for row in rows]
+        x = [seconds(history, row.intended_ns) for row in rows]
+        traces = [dots("TTFT", x, [round(ms, 1) for ms in ttft[answered].tolist()], texts, "y", marker)]
         words: tuple[tuple[str, str], ...] = (("each answer", BLUE),)
         note = ""
     else:
-        traces = _quantiles(history, [(t, ms) for t, ms, _ in answered])
+        traces = _quantiles(history, table.numbers("intended_ns")[answered], ttft[answered])
         words = (("median", BLUE), ("p95", ORANGE), ("slowest", GREY))
-        note = f"of {len(answered)} answers, each of {len(traces[0]['x'])} spans"
-    shown = failed[:: 1 + len(failed) // FAILED]
+        note = f"of {answered.sum()} answers, each of {len(traces[0]['x'])} spans"
+    shown = table.where(failed[:: 1 + len(failed) // FAILED])
     traces.append(
         dots(
             "failed", [seconds(history, row.intended_ns) for row in shown], [top] * len(shown),
@@ -146,16 +149,16 @@ def _ttft(history: History, table: Sequence[Request], limit: float | None) -> La
     return Lane("TTFT, ms", 1.7, traces, (*words, ("✖ failed", VERMILION)), note, logarithmic=True, limit=limit)
 
 
-def _quantiles(history: History, answered: Sequence[tuple[int, float]]) -> list[Json]:
-    start, last = history.run.load_start_ns, max(t for t, _ in answered)
-    width = max(1, (last - start) // 400)
-    spans: dict[int, list[float]] = {}
-    for t, ms in answered:
-        spans.setdefault((t - start) // width, []).append(ms)
-    x = [seconds(history, start + span * width) for span in sorted(spans)]
+def _quantiles(history: History, at_ns: Numbers, ms: Numbers) -> list[Json]:
+    start = history.run.load_start_ns
+    width = max(1, (int(at_ns.max()) - start) // 400)
+    order = np.argsort(at_ns, kind="stable")
+    spans, first = np.unique((at_ns[order] - start) // width, return_index=True)
+    values = np.split(ms[order], first[1:])
+    x = [seconds(history, start + int(span) * width) for span in spans]
     traces = []
     for name, q, colour in (("median", 0.5, BLUE), ("p95", 0.95, ORANGE), ("slowest", 1.0, GREY)):
-        y = [round(nearest_rank(spans[span], q) or 0.0, 1) for span in sorted(spans)]
+        y = [round(nearest_rank(own, q) or 0.0, 1) for own in values]
         traces.append(line(name, x, y, colour, "y", hover=f"{name} %{{y:.0f}} ms"))
     return traces
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from harness.checks.causes import UNEXPLAINED
 from harness.checks.rows import Request, rows_of
 from harness.checks.slo import METRICS
@@ -59,10 +61,14 @@ def latency_limits(verdict: Verdict) -> dict[str, float]:
 def troubles(history: History, verdict: Verdict) -> list[Trouble]:
     """The lost first, of them those that nothing explains; then the failed, then the late."""
     causes, limits = lost_causes(verdict), latency_limits(verdict)
+    rows = rows_of(history)
+    late = np.zeros(len(rows), dtype=np.bool_)
+    for metric, limit in limits.items():
+        late |= rows.latency(metric) > limit
+    lost = np.isin(rows.numbers("request_id"), [int(ref.partition(":")[2]) for ref in causes])
     found = [
-        Trouble(row, why, causes.get(row.ref))
-        for row in rows_of(history)
-        if not row.hung_up_by_plan and (why := _why(row, limits, causes.get(row.ref)))
+        Trouble(row, _why(row, limits, causes.get(row.ref)), causes.get(row.ref))
+        for row in rows.where(~rows.hung_up_by_plan & (~rows.ok | late | lost))
     ]
     found.sort(key=lambda t: (not t.unexplained, t.cause is None, t.row.ok, t.row.intended_ns))
     return found
@@ -73,7 +79,7 @@ def _why(row: Request, limits: Mapping[str, float], cause: str | None) -> str:
         return cause
     if not row.ok:
         return row.reason or "no reason recorded"
-    late = [(m, value) for m, limit in limits.items() if (value := METRICS[m](row)) is not None and value > limit]
+    late = [(m, value) for m, limit in limits.items() if (value := getattr(row, m)) is not None and value > limit]
     return ", ".join(f"late: {m} {value:.0f} over {limits[m]:.0f}" for m, value in late)
 
 
@@ -81,13 +87,13 @@ def stream_rows(history: History, found: Sequence[Trouble]) -> list[list[Any]]:
     """By ``COLUMNS``, and at the end 2 for a lost or failed request, 1 for a late one, 0 for another. Evenly thinned
     where there are too many, the good ones first."""
     bad = found[:: 1 + len(found) // STREAMS]
-    known = {t.row.request_id for t in found}
-    rest = [row for row in rows_of(history) if row.request_id not in known]
+    rows = rows_of(history)
+    rest = np.flatnonzero(~np.isin(rows.numbers("request_id"), [t.row.request_id for t in found]))
     room = max(0, STREAMS - len(bad))
-    good = rest[:: max(1, -(-len(rest) // room))] if room else []
+    good = rest[:: max(1, -(-len(rest) // room))] if room else rest[:0]
     return [
         *(_cells(history, t.row, t.why, 1 if t.row.ok else 2) for t in bad),
-        *(_cells(history, row, "", 0) for row in good),
+        *(_cells(history, row, "", 0) for row in rows.where(good)),
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.checks.rows import rows
+from harness.checks.rows import Rows
 from harness.history.requests import LoadRecords, build_requests, empty_requests, read_records, typed_requests
 from harness.history.tables import REQUEST_COLUMNS, Outcome, Phase
 from harness.plan.schedule import COLUMNS, MORE_COLUMNS, More
@@ -115,7 +115,7 @@ def test_a_table_of_an_older_run_has_nulls_where_nothing_was_said(tmp_path: Path
     table = typed_requests(pd.read_parquet(tmp_path / "old.parquet"))
     assert list(table.columns) == list(REQUEST_COLUMNS)
     assert table[new].isna().all().all()
-    assert all(row.streamed for row in rows(table))
+    assert all(row.streamed for row in Rows(table))
 
 
 def test_what_the_schedule_says_of_requests_is_in_their_rows() -> None:
