@@ -92,6 +92,8 @@ class Fault(SpecModel, ABC):
     undone_by: ClassVar[tuple[str, ...]] = ()
     """Kinds of the undo that it journals."""
     variants: ClassVar[tuple[Variant, ...]] = ()
+    drains: ClassVar[bool] = False
+    """Whether nodes of the pools that it hits are drained."""
     takes_nodes: ClassVar[bool] = False
     """Whether its nodes are lost, so that no later fault may be planned on them."""
 

@@ -10,6 +10,7 @@ from harness.faults.fault import fidelity_on, why_unsupported
 from harness.faults.fidelity import EMBEDDED, VIRTUAL, Fidelity
 from harness.faults.pick import FleetNode
 from harness.faults.registry import FAULTS
+from harness.kube.port import Json
 from harness.spec.safety import GuardsSpec
 
 OPT_IN_LABEL = "gpu-harness.dev/faults"
@@ -59,6 +60,38 @@ def check_targets(fault_id: str, targets: Sequence[str], count: int, fleet: Sequ
         )
 
 
+SYSTEM_NAMESPACES = frozenset({"kube-system", "kube-public", "kube-node-lease"})
+
+
+def check_system_namespace(fault_id: str, namespace: str) -> None:
+    if namespace in SYSTEM_NAMESPACES:
+        raise GuardRefused(f"{fault_id}: namespace {namespace} is the system's own, and never a workload's")
+
+
+def check_namespace(fault_id: str, namespace: Json) -> None:
+    """The workload's namespace, in a cluster that we did not start."""
+    if not _opted_in(namespace):
+        name = namespace["metadata"]["name"]
+        raise GuardRefused(
+            f"{fault_id}: namespace {name} did not opt in to faults",
+            hint=f"kubectl label namespace {name} {OPT_IN_LABEL}={OPT_IN_VALUE}",
+        )
+
+
+def check_pool(fault_id: str, pool: Json) -> None:
+    """A NodePool that a fault is to hit, in a cluster that we did not start."""
+    if not _opted_in(pool):
+        name = pool["metadata"]["name"]
+        raise GuardRefused(
+            f"{fault_id}: NodePool {name} did not opt in to faults",
+            hint=f"kubectl label nodepool {name} {OPT_IN_LABEL}={OPT_IN_VALUE}",
+        )
+
+
+def _opted_in(obj: Json) -> bool:
+    return (obj["metadata"].get("labels") or {}).get(OPT_IN_LABEL) == OPT_IN_VALUE
+
+
 class Hit(Protocol):
     """What the caps need of a planned fault."""
 
@@ -90,9 +123,15 @@ def check_caps(faults: Sequence[Hit], guards: GuardsSpec, nodes_total: int) -> N
         _cap("nodes_percent_max", f"% of {nodes_total} nodes", percent, guards.nodes_percent_max, sorted(nodes))
     for fault in on_nodes:
         # The most nodes are in trouble at once where some fault begins.
-        at_once = {n for f in on_nodes if f.starts_s <= fault.starts_s <= f.ends_s for n in f.targets}
-        what = f"nodes at once at scenario second {fault.starts_s:g}"
-        _cap("nodes_at_once_max", what, len(at_once), guards.nodes_at_once_max, sorted(at_once))
+        then = [f for f in on_nodes if f.starts_s <= fault.starts_s <= f.ends_s]
+        at_once = sorted({name for f in then for name in f.targets})
+        when = f"at once at scenario second {fault.starts_s:g}"
+        _cap("nodes_at_once_max", f"nodes {when}", len(at_once), guards.nodes_at_once_max, at_once)
+        gpus = sum(f.blast_radius.get("gpus", 0) for f in then)
+        _cap("gpus_at_once_max", f"GPUs {when}", gpus, guards.gpus_at_once_max, at_once)
+        if nodes_total:
+            percent, most = 100 * len(at_once) / nodes_total, guards.nodes_percent_at_once_max
+            _cap("nodes_percent_at_once_max", f"% of {nodes_total} nodes {when}", percent, most, at_once)
 
 
 def _cap(key: str, what: str, hit: float, most: int | None, names: Sequence[str]) -> None:

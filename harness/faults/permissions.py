@@ -40,6 +40,7 @@ def needs_of_a_run(recorded: Sequence[Resource], namespace: str) -> tuple[Need, 
     return (
         *(Need(resource, READ) for resource in recorded),
         Need(NAMESPACE, ("get",), name=KUBE_SYSTEM),
+        Need(NAMESPACE, ("get",), name=namespace),
         Need(LEASE, ("get", "create", "update", "delete"), namespace=namespace),
         Need(CONFIG_MAP, ("get", "list", "create", "update", "delete"), namespace=namespace),
         Need(Resource(_METRICS, "v1beta1", "pods", "MetricValueList", True), ("get",), "*", namespace),

@@ -151,13 +151,14 @@ def by_hand(undo: Undo | None, control_url: str = "$CONTROL_URL") -> str:
 
 
 def _split(earlier: Mapping[str, Json], ours: Mapping[str, Json], obj: Json) -> tuple[Json, list[str]]:
-    """The part of ``earlier`` whose fields still have our value, and the paths of those that do not."""
+    """What puts the fields of ``ours`` back that still have our value, and the paths of those that do not. A field of
+    ours that ``earlier`` does not name was not there, and goes."""
     mine: Json = {}
     others: list[str] = []
-    for key, value in earlier.items():
-        now, wrote = (obj or {}).get(key), ours.get(key)
-        if isinstance(value, Mapping) and isinstance(wrote, Mapping):
-            inner, foreign = _split(value, wrote, now if isinstance(now, dict) else {})
+    for key, wrote in ours.items():
+        value, now = earlier.get(key), (obj or {}).get(key)
+        if isinstance(wrote, Mapping) and isinstance(now, dict) and not (value is None and now == wrote):
+            inner, foreign = _split(value if isinstance(value, Mapping) else {}, wrote, now)
             others += [f"{key}.{path}" for path in foreign]
             if inner:
                 mine[key] = inner

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from harness.errors import BadInput, HarnessError, TargetError
+from harness.errors import BadInput, GuardRefused, HarnessError, TargetError
 from harness.faults.catalogue.apply_objects import ApplyObjects
 from harness.faults.fault import Fault, Target, fidelity_on, why_unsupported
 from harness.faults.fidelity import Fidelity
 from harness.faults.fleet import read_fleet
-from harness.faults.guards import check_targets
+from harness.faults.guards import STARTED_BY_US, check_namespace, check_pool, check_system_namespace, check_targets
 from harness.faults.life import FaultResult, run_fault
 from harness.faults.log import FaultLog
 from harness.faults.objects import ref_of
 from harness.faults.port import Ground
 from harness.faults.scene import FleetPod, Scene
+from harness.faults.sight import nodes_of, pool_of
+from harness.faults.spared import OBSERVER_LABEL, spared_nodes
 from harness.history.tables import FaultStage
-from harness.kube.port import POD, ApiError
+from harness.kube.port import NAMESPACE, NODE_POOL, POD, ApiError
 
 logger = logging.getLogger("chaostoolkit")
 
@@ -40,7 +42,7 @@ class Play:
     planned: Sequence[str] = ()
 
 
-class _NoTargets(Exception):
+class NoTargets(Exception):
     """Nothing was picked, so the fault has no life of its own to write to the history."""
 
     def __init__(self, cause: Exception) -> None:
@@ -55,7 +57,7 @@ async def play(what: Play, ground: Ground, log: FaultLog, late_s: float) -> Faul
     limit = asyncio.timeout(deadline_s)
     try:
         async with limit:
-            targets = await _targets(what, ground)
+            targets = await find_targets(what, ground)
             note = f"{late_s:.0f} scenario seconds late" if late_s > LATE_S else ""
             return await run_fault(fault, what.fault_id, targets, ground, log, note)
     except TimeoutError as error:
@@ -64,41 +66,83 @@ async def play(what: Play, ground: Ground, log: FaultLog, late_s: float) -> Faul
         said = f"not over after its deadline of {deadline_s:.0f} s"
         _failed(log, what, said)
         raise TargetError(f"{what.fault_id}: {said}") from error
-    except _NoTargets as error:
+    except NoTargets as error:
         _failed(log, what, str(error.cause))
         raise error.cause from error
 
 
-async def _targets(play: Play, ground: Ground) -> tuple[str, ...]:
-    """The planned targets while they are still there and match; otherwise a fresh pick with the plan's seed."""
+async def find_targets(play: Play, ground: Ground) -> tuple[str, ...]:
+    """The planned targets while they are still there and match; otherwise a fresh pick with the plan's seed. All guards
+    that need the running cluster are asked here. Raises ``NoTargets``."""
     fault = play.fault
     try:
         if fidelity_on(type(fault), ground.target) is Fidelity.UNSUPPORTED:
             why = why_unsupported(type(fault), ground.target)
             raise BadInput(f"target {ground.target} does not support {fault.name}: {why}")
-        scene = await read_scene(fault, ground)
+        await _check_opt_in(play.fault_id, ground)
+        spared = await _spared(fault, ground)
+        scene = await read_scene(fault, ground, spared)
         targets = tuple(play.planned)
         if not fault.fits(scene, targets):
             if targets:
                 logger.warning("gpu-harness: %s: planned %s do not fit any more; picking anew", play.fault_id, targets)
-            targets = fault.pick(scene, Random(f"{play.seed}:{play.fault_id}"))
+            targets = _pick(play, scene, spared)
         if fault.kind is Target.NODES:
             check_targets(play.fault_id, targets, fault.most_targets(), scene.nodes, ground.target)
-        elif not targets or len(targets) > fault.most_targets() or len(set(targets)) != len(targets):
+        elif fault.kind is Target.POOLS:
+            await check_pools(play.fault_id, fault, targets, ground, spared)
+        if not targets or len(targets) > fault.most_targets() or len(set(targets)) != len(targets):
             raise BadInput(f"{play.fault_id}: picked {', '.join(targets) or 'nothing'}, at most {fault.most_targets()}")
         return targets
     except (HarnessError, ApiError, OSError) as error:
-        raise _NoTargets(error) from error
+        raise NoTargets(error) from error
 
 
-async def read_scene(fault: Fault, ground: Ground) -> Scene:
-    """As much of the running cluster as the fault picks its targets from."""
+def _pick(play: Play, scene: Scene, spared: Mapping[str, str]) -> tuple[str, ...]:
+    try:
+        return play.fault.pick(scene, Random(f"{play.seed}:{play.fault_id}"))
+    except BadInput as error:
+        if not spared or play.fault.kind is not Target.NODES:
+            raise
+        said = "; ".join(f"{node}: {why}" for node, why in sorted(spared.items()))
+        raise GuardRefused(f"{play.fault_id}: {error.message}; spared are {said}", hint=error.hint) from error
+
+
+async def _check_opt_in(fault_id: str, ground: Ground) -> None:
+    check_system_namespace(fault_id, ground.namespace)
+    if ground.target not in STARTED_BY_US:
+        check_namespace(fault_id, await ground.kube.get(NAMESPACE, ground.namespace))
+
+
+async def _spared(fault: Fault, ground: Ground) -> dict[str, str]:
+    """Asked only for a fault that nodes may fall to. In a cluster of ours this machine is none of them."""
+    if fault.kind is not Target.NODES and not fault.drains:
+        return {}
+    return await spared_nodes(ground.kube, "" if ground.target in STARTED_BY_US else None)
+
+
+async def check_pools(
+    fault_id: str, fault: Fault, pools: Sequence[str], ground: Ground, spared: Mapping[str, str]
+) -> None:
+    if ground.target not in STARTED_BY_US:
+        for pool in pools:
+            check_pool(fault_id, await ground.kube.get(NODE_POOL, pool))
+    if fault.drains:
+        nodes = await nodes_of(ground.kube)
+        held = {n: why for n, why in spared.items() if n in nodes and pool_of(nodes[n]) in pools}
+        if held:
+            said = "; ".join(f"{node}: {why}" for node, why in sorted(held.items()))
+            raise GuardRefused(f"{fault_id}: it would drain nodes that are spared: {said}", hint="name another pool")
+
+
+async def read_scene(fault: Fault, ground: Ground, spared: Container[str] = ()) -> Scene:
+    """As much of the running cluster as the fault picks its targets from, without the nodes that are spared."""
     if isinstance(fault, ApplyObjects):
         refs = (ref_of(resource, obj) for resource, obj in ground.manifest(fault.manifest))
         return Scene(objects={fault.manifest: tuple(map(str, refs))})
     match fault.kind:
         case Target.NODES:
-            return Scene(nodes=await read_fleet(ground.kube))
+            return Scene(nodes=[node for node in await read_fleet(ground.kube) if node.name not in spared])
         case Target.PODS:
             return Scene(pods=await read_pods(ground))
         case Target.POOLS:
@@ -108,7 +152,7 @@ async def read_scene(fault: Fault, ground: Ground) -> Scene:
 
 
 async def read_pods(ground: Ground) -> tuple[FleetPod, ...]:
-    """Pods of the run's namespace that stay, by name."""
+    """Pods of the run's namespace that stay, by name; those that observe the run apart."""
     pods = (await ground.kube.list(POD, ground.namespace)).items
     return tuple(
         FleetPod(
@@ -117,7 +161,9 @@ async def read_pods(ground: Ground) -> tuple[FleetPod, ...]:
             str(pod["spec"].get("nodeName", "")),
         )
         for pod in sorted(pods, key=lambda p: str(p["metadata"]["name"]))
-        if not pod["metadata"].get("deletionTimestamp") and pod.get("status", {}).get("phase") == "Running"
+        if not pod["metadata"].get("deletionTimestamp")
+        and OBSERVER_LABEL not in (pod["metadata"].get("labels") or {})
+        and pod.get("status", {}).get("phase") == "Running"
     )
 
 

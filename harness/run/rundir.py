@@ -9,8 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from harness.errors import BadInput, Where
+from harness.hiding import HIDDEN, without_secrets
 from harness.history.tables import FAULTS_FILE, LEDGER_FILE, MARKS_FILE
 
 
@@ -115,11 +119,42 @@ def open_existing(path: Path) -> RunDir:
 
 def keep_spec(run_dir: RunDir, experiment: Path, files: Iterable[Path]) -> str:
     """Copies the experiment and the files it refers to exactly as used, in the same places relative to each other, so
-    that the copy is a working experiment. Returns the experiment's path relative to ``spec/``."""
+    that the copy is a working experiment; but for secrets, whose values are hidden. Returns the experiment's path
+    relative to ``spec/``."""
     originals = [experiment.resolve(), *(f.resolve() for f in files)]
     root = Path(os.path.commonpath([f.parent for f in originals]))
     for file in dict.fromkeys(originals):
         to = run_dir.path / "spec" / file.relative_to(root)
         to.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, to)
+        if (hidden := _without_secrets(file)) is None:
+            shutil.copyfile(file, to)
+        else:
+            to.write_text(hidden)
     return str(experiment.resolve().relative_to(root))
+
+
+def _without_secrets(file: Path) -> str | None:
+    """A manifest or an experiment as text with its secrets hidden; None where it has none, or is no YAML."""
+    if file.suffix not in (".yaml", ".yml", ".json"):
+        return None
+    try:
+        documents = list(yaml.safe_load_all(file.read_text()))
+    except (yaml.YAMLError, UnicodeDecodeError):
+        return None
+    clean = [_hide(document) for document in documents]
+    return None if clean == documents else yaml.safe_dump_all(clean, sort_keys=False)
+
+
+def _hide(document: Any) -> Any:
+    if not isinstance(document, dict):
+        return document
+    groups = document.get("secrets")
+    if isinstance(groups, dict):  # of Chaos Toolkit: what is read from the environment or a vault only names it
+        shown = {
+            group: {name: value if isinstance(value, dict) else HIDDEN for name, value in members.items()}
+            if isinstance(members, dict)
+            else members
+            for group, members in groups.items()
+        }
+        return document | {"secrets": shown}
+    return without_secrets(document)

@@ -24,6 +24,7 @@ from harness.run.provenance import repeat_command
 from harness.run.rundir import RunDir, create, keep_spec
 from harness.run.supervisor import Supervisor, stop_on_signals
 from harness.run.view import View, make_view
+from harness.signals import handlers_kept
 from harness.targets.choosing import TARGETS
 from harness.targets.wanted import Places, wanted_by
 from harness.verdict import Verdict
@@ -49,7 +50,7 @@ def run_experiment(
     run_dir, spec_path, command = begin_run(prepared, reports, args)
     places = Places(folder=run_dir.path, logs=run_dir.logs, ledger=run_dir.ledger)
     target = make_target(wanted_by(experiment, plan.seed), places)
-    with make_view(plain) as view:
+    with handlers_kept(), make_view(plain) as view:
         supervisor = Supervisor(
             experiment, prepared.profile, plan, target, run_dir, view, command=command, spec_path=spec_path
         )
@@ -68,7 +69,7 @@ def run_virtually(
 
     script = read_script(prepared.experiment)
     run_dir, spec_path, command = begin_run(prepared, reports, args)
-    with make_view(plain) as view, asyncio.Runner(loop_factory=VirtualLoop) as runner:
+    with handlers_kept(), make_view(plain) as view, asyncio.Runner(loop_factory=VirtualLoop) as runner:
         started_s = process_time()
 
         async def supervise() -> tuple[VirtualRun, Progress]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from harness.clock import NS_PER_S
@@ -29,8 +29,9 @@ class StopConditions:
     def begin(self, nodes_ready: Mapping[str, bool]) -> None:
         self._ready_at_start = frozenset(name for name, ready in nodes_ready.items() if ready)
 
-    def reason(self, now_ns: int, load: Ended, nodes_ready: Mapping[str, bool]) -> str | None:
-        """Why the run must stop now. A node that is gone was taken away by the system: that is no trouble."""
+    def reason(self, now_ns: int, load: Ended, nodes_ready: Callable[[], Mapping[str, bool]]) -> str | None:
+        """Why the run must stop now. A node that is gone was taken away by the system: that is no trouble. Who is ready
+        is asked only where it matters, for that means going through all nodes."""
         return self._too_many_lost(now_ns, load) or self._beyond_targets(nodes_ready)
 
     def _too_many_lost(self, now_ns: int, load: Ended) -> str | None:
@@ -45,12 +46,12 @@ class StopConditions:
             f"more than {limit:.0%} (guards.stop_when.not_ok_ratio_max)"
         )
 
-    def _beyond_targets(self, nodes_ready: Mapping[str, bool]) -> str | None:
+    def _beyond_targets(self, nodes_ready: Callable[[], Mapping[str, bool]]) -> str | None:
         if not self._spec.nodes_not_ready_beyond_targets or self._ready_at_start is None:
             return None
         lost = sorted(
             name
-            for name, ready in nodes_ready.items()
+            for name, ready in nodes_ready().items()
             if not ready and name in self._ready_at_start and name not in self._targets
         )
         if not lost:

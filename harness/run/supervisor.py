@@ -218,7 +218,7 @@ class Supervisor:
             self._load_tail.update()
             self._tell(recorder, duration_ns)
             self._check_alive()
-            nodes = recorder.state.nodes_ready_by_name()
+            nodes = recorder.state.nodes_ready_by_name
             if (why := self._stop_conditions.reason(self._clock.now_ns(), self._load_tail, nodes)) is not None:
                 raise Stopped("aborted", f"stopped by its own guards: {why}")
             if self._load.over and not self._progress.load_end_ns:
@@ -361,8 +361,8 @@ class Stoppable(Protocol):
 
 
 def stop_on_signals(run: Stoppable) -> None:
-    """SIGINT, SIGTERM and SIGHUP ask the run to stop; as often as they come, they ask the same. Lasts until the
-    process ends: the loop's own handlers would leave a moment, when they are removed, in which a signal kills."""
+    """SIGINT, SIGTERM and SIGHUP ask the run to stop; as often as they come, they ask the same. Not by the loop's own
+    handlers: when those are removed there is a moment in which a signal kills. ``handlers_kept`` gives them back."""
     loop = asyncio.get_running_loop()
 
     def ask(number: int, frame: FrameType | None) -> None:

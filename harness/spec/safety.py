@@ -24,5 +24,7 @@ class GuardsSpec(SpecModel):
     """Nodes in trouble at the same scenario second."""
     nodes_percent_max: Count | None = None
     """Of the nodes at the start."""
+    nodes_percent_at_once_max: Count | None = None
     gpus_max: Count | None = None
+    gpus_at_once_max: Count | None = None
     stop_when: StopSpec = StopSpec()

@@ -31,6 +31,7 @@ class Consolidation(HoldFault):
     name: ClassVar[str] = "consolidation"
     colour: ClassVar[str] = "#e7969c"
     kind: ClassVar[Target] = Target.POOLS
+    drains: ClassVar[bool] = True
     fidelity: ClassVar[FidelityMap] = ON_FAKES  # Karpenter's rules are ours on both targets
     undone_by: ClassVar[tuple[str, ...]] = (RestoreFields.kind,)
     variants: ClassVar[tuple[Variant, ...]] = (

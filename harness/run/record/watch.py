@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
 from harness.clock import NS_PER_S
+from harness.hiding import without_secrets
 from harness.history.tables import ObjectEventType
 from harness.history.writer import ObjectsWriter
 from harness.kube.port import ApiError, EventType, Gone, Json, Kube, NotFound, Resource, WatchClosed, WatchEvent
@@ -184,8 +185,9 @@ class ResourceWatch:
 
 
 def _slim(obj: Json) -> Json:
-    """Without ``managedFields``, which are half of an object's bytes. They say who wrote what, so they stay on what is
-    scaled, where writers may fight."""
+    """Without secrets, and without ``managedFields``, which are half of an object's bytes. They say who wrote what, so
+    they stay on what is scaled, where writers may fight."""
+    obj = without_secrets(obj)
     metadata = obj.get("metadata", {})
     if "managedFields" not in metadata or "replicas" in obj.get("spec", {}):
         return obj

@@ -34,7 +34,6 @@ from harness.run.virtual.director import Director
 from harness.run.virtual.load import VirtualLoad
 from harness.run.virtual.loop import VirtualClock, VirtualLoop
 from harness.run.virtual.script import Script
-from harness.spec.safety import StopSpec
 from harness.targets.embedded import AVAILABLE_TIMEOUT_S
 from harness.targets.manifests import apply, read_manifests, wait_until_available
 from harness.targets.wanted import world_config
@@ -215,17 +214,13 @@ class VirtualRun:
         self, work: Coroutine[Any, Any, None], recorder: Recorder, load: VirtualLoad, clock: VirtualClock
     ) -> None:
         """Breaks the work off where the experiment's own guards say so."""
-        spec = self._settings.guards.stop_when
-        if spec == StopSpec():
-            await work
-            return
-        conditions = StopConditions(spec, self._prepared.plan.targets)
+        conditions = StopConditions(self._settings.guards.stop_when, self._prepared.plan.targets)
         conditions.begin(recorder.state.nodes_ready_by_name())
         working = asyncio.create_task(work, name="load and method")
         try:
             while not working.done():
                 await asyncio.wait({working}, timeout=GUARD_EVERY_S)
-                why = conditions.reason(clock.now_ns(), load, recorder.state.nodes_ready_by_name())
+                why = conditions.reason(clock.now_ns(), load, recorder.state.nodes_ready_by_name)
                 if why is not None and not working.done():
                     raise Stopped("aborted", f"stopped by its own guards: {why}")
             await working

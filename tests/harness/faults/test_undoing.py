@@ -41,6 +41,21 @@ async def test_a_field_that_somebody_else_has_written_is_left_alone_and_named(ku
     assert (await kube.get(CONFIG_MAP, "a", "inference"))["data"] == {"x": "theirs", "theirs": "1"}
 
 
+@pytest.mark.parametrize("theirs", [{}, {"labels": {"other": "1"}}])
+async def test_fields_that_were_not_there_before_go_again(
+    kube: LocalKube, tmp_path: Path, theirs: dict[str, dict[str, str]]
+) -> None:
+    """Whether ``earlier`` names them one by one, or only says that what holds them was not there."""
+    await kube.patch(CONFIG_MAP, "a", {"metadata": theirs}, "inference")
+    before = (await kube.get(CONFIG_MAP, "a", "inference"))["metadata"].get("labels")
+    ours = {"metadata": {"labels": {"x": "ours", "y": "ours"}}}
+    for earlier in ({"metadata": {"labels": before}}, {"metadata": {"labels": {"x": None}}}):
+        await kube.patch(CONFIG_MAP, "a", ours, "inference")
+        async with make_ground(tmp_path, kube) as ground:
+            await undo_change(ground, RestoreFields(REF, ours, earlier))
+        assert (await kube.get(CONFIG_MAP, "a", "inference"))["metadata"].get("labels") in (before, before or {})
+
+
 async def test_what_is_gone_needs_no_undo(kube: LocalKube, tmp_path: Path) -> None:
     await kube.delete(CONFIG_MAP, "a", "inference")
     async with make_ground(tmp_path, kube) as ground:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -30,24 +31,28 @@ class Load:
         return self.answer
 
 
+def never() -> dict[str, bool]:
+    raise AssertionError("nobody wanted to know which nodes are ready")
+
+
 @pytest.mark.parametrize(
     ("ended", "not_ok", "stops"), [(9, 9, False), (10, 5, False), (10, 6, True), (200, 101, True), (0, 0, False)]
 )
 def test_too_many_lost_requests_stop_it(ended: int, not_ok: int, stops: bool) -> None:
     conditions = StopConditions(StopSpec(not_ok_ratio_max=0.5), ())
-    why = conditions.reason(0, Load(ended, not_ok), {})
+    why = conditions.reason(0, Load(ended, not_ok), never)
     assert (why is not None) is stops
     assert why is None or f"{not_ok} of the {ended}" in why
-    assert StopConditions(StopSpec(), ()).reason(0, Load(ended, ended), {}) is None
+    assert StopConditions(StopSpec(), ()).reason(0, Load(ended, ended), never) is None
 
 
 def test_a_node_that_nobody_meant_to_hit_stops_it() -> None:
     conditions = StopConditions(StopSpec(nodes_not_ready_beyond_targets=True), {"a"})
     conditions.begin({"a": True, "b": True, "c": False})
     nothing = Load(0, 0)
-    assert conditions.reason(0, nothing, {"a": False, "b": True, "c": False, "new": False}) is None
-    assert conditions.reason(0, nothing, {"a": False}) is None  # b was taken away, which is the system's right
-    why = conditions.reason(0, nothing, {"a": False, "b": False})
+    assert conditions.reason(0, nothing, lambda: {"a": False, "b": True, "c": False, "new": False}) is None
+    assert conditions.reason(0, nothing, lambda: {"a": False}) is None  # b was taken away, which is the system's right
+    why = conditions.reason(0, nothing, lambda: {"a": False, "b": False})
     assert why is not None and why.startswith("b not Ready")
 
 
@@ -75,6 +80,9 @@ def fault(name: str, targets: tuple[str, ...], starts_s: float, ends_s: float, g
         (GuardsSpec(nodes_percent_max=29), "30 % of 10 nodes"),
         (GuardsSpec(nodes_percent_max=30), None),
         (GuardsSpec(nodes_at_once_max=2), None),
+        (GuardsSpec(gpus_at_once_max=8, nodes_percent_at_once_max=20), None),
+        (GuardsSpec(gpus_at_once_max=7), "8 GPUs at once at scenario second 50"),
+        (GuardsSpec(nodes_percent_at_once_max=19), "20 % of 10 nodes at once"),
         (GuardsSpec(nodes_at_once_max=1), "2 nodes at once at scenario second 50"),
     ],
 )
@@ -107,7 +115,9 @@ def test_a_run_that_loses_too_much_is_broken_off_and_healed(tmp_path: Path) -> N
     """Streams cut by the planted bug are the loss: whatever the checks would say, the run was broken off."""
     path = _experiment(tmp_path, {"stop_when": {"not_ok_ratio_max": 0.01, "for_s": 5}})
     prepared = prepare(path, seed=1, target="embedded", cut=None, virtual=True)
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     done = run_virtually(prepared, reports=tmp_path / "reports", plain=True, args=["gpu-harness", "run"])
+    assert handlers == [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     assert done.progress.ended == "aborted" and "not_ok_ratio_max" in done.progress.ended_detail
     findings = {finding.check: finding.status for finding in done.verdict.findings}
     assert findings["run_complete"] is not Status.PASS and findings["change_undone"] is Status.PASS

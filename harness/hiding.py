@@ -1,0 +1,77 @@
+"""Secrets in objects of other people: what may stand in a pod's environment, its arguments or a Secret is not kept.
+
+By the name under which it stands, for nobody knows a secret by its looks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from harness.kube.port import Json
+
+HIDDEN = "[hidden]"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""The manifest once more, as text."""
+_NAME = re.compile(r"(^|[-_.])(token|secret|passw(or)?d|credentials?|authorization|(api|access|private)?key)$", re.I)
+
+
+def without_secrets(obj: Json) -> Json:
+    """The object itself where there is nothing to hide, else a copy without it."""
+    if obj.get("kind") == "Secret":
+        shown = {part: dict.fromkeys(obj.get(part) or (), HIDDEN) for part in ("data", "stringData") if part in obj}
+        return {**obj, **shown}
+    meta, spec = obj.get("metadata"), obj.get("spec")
+    found = obj
+    if isinstance(meta, dict) and LAST_APPLIED in (meta.get("annotations") or ()):
+        annotations = {k: v for k, v in meta["annotations"].items() if k != LAST_APPLIED}
+        found = found | {"metadata": meta | {"annotations": annotations}}
+    if isinstance(spec, dict) and (clean := _pod_spec(spec)) is not spec:
+        found = found | {"spec": clean}
+    template = spec.get("template") if isinstance(spec, dict) else None
+    if isinstance(template, dict) and isinstance(template.get("spec"), dict):
+        clean = _pod_spec(template["spec"])
+        if clean is not template["spec"]:
+            found = found | {"spec": spec | {"template": template | {"spec": clean}}}
+    return found
+
+
+def _pod_spec(spec: Json) -> Json:
+    changed: Json = {}
+    for part in ("containers", "initContainers"):
+        there = spec.get(part)
+        if isinstance(there, list):
+            clean = [_container(c) if isinstance(c, dict) else c for c in there]
+            if any(a is not b for a, b in zip(clean, there, strict=True)):
+                changed[part] = clean
+    return spec | changed if changed else spec
+
+
+def _container(container: Json) -> Json:
+    changed: Json = {}
+    env = container.get("env")
+    if isinstance(env, list) and any(_tells(e) for e in env):
+        changed["env"] = [e | {"value": HIDDEN} if _tells(e) else e for e in env]
+    for part in ("args", "command"):
+        words = container.get(part)
+        if isinstance(words, list) and (clean := _words(words)) != words:
+            changed[part] = clean
+    return container | changed if changed else container
+
+
+def _tells(entry: Any) -> bool:
+    return isinstance(entry, dict) and bool(entry.get("value")) and bool(_NAME.search(str(entry.get("name", ""))))
+
+
+def _words(words: Sequence[Any]) -> list[Any]:
+    """``--api-key X`` and ``--api-key=X``."""
+    clean: list[Any] = []
+    follows = False
+    for word in words:
+        text = str(word)
+        flag, equals, _ = text.partition("=")
+        names = text.startswith("-") and bool(_NAME.search(flag))
+        clean.append(HIDDEN if follows else f"{flag}={HIDDEN}" if names and equals else word)
+        follows = names and not equals
+    return clean
