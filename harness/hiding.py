@@ -20,21 +20,25 @@ _NAME = re.compile(r"(^|[-_.])(token|secret|passw(or)?d|credentials?|authorizati
 def without_secrets(obj: Json) -> Json:
     """The object itself where there is nothing to hide, else a copy without it."""
     if obj.get("kind") == "Secret":
-        shown = {part: dict.fromkeys(obj.get(part) or (), HIDDEN) for part in ("data", "stringData") if part in obj}
-        return {**obj, **shown}
+        shown: Json = {part: _all_hidden(obj[part]) for part in ("data", "stringData") if part in obj}
+        return obj | shown
     meta, spec = obj.get("metadata"), obj.get("spec")
     found = obj
     if isinstance(meta, dict) and LAST_APPLIED in (meta.get("annotations") or ()):
         annotations = {k: v for k, v in meta["annotations"].items() if k != LAST_APPLIED}
-        found = found | {"metadata": meta | {"annotations": annotations}}
+        found = found | {"metadata": {**meta, "annotations": annotations}}
     if isinstance(spec, dict) and (clean := _pod_spec(spec)) is not spec:
         found = found | {"spec": clean}
     template = spec.get("template") if isinstance(spec, dict) else None
     if isinstance(template, dict) and isinstance(template.get("spec"), dict):
         clean = _pod_spec(template["spec"])
         if clean is not template["spec"]:
-            found = found | {"spec": spec | {"template": template | {"spec": clean}}}
+            found = found | {"spec": {**(spec or {}), "template": template | {"spec": clean}}}
     return found
+
+
+def _all_hidden(values: Any) -> Json:
+    return dict.fromkeys(values or (), HIDDEN)
 
 
 def _pod_spec(spec: Json) -> Json:

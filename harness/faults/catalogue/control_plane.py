@@ -9,12 +9,13 @@ from typing import ClassVar, Literal
 from harness.faults.fault import Fault, Strike, Target, Variant
 from harness.faults.fidelity import ON_FAKE_CONTROL_PLANE, FidelityMap
 from harness.faults.holding import HoldFault, turn
+from harness.faults.permissions import Need
 from harness.faults.port import Ground
 from harness.faults.scene import Scene
 from harness.faults.sight import pods_of, renew_times
 from harness.faults.undo import NothingLeft, ResetKnob
 from harness.faults.undoing import world_of
-from harness.kube.port import REPLICA_SET
+from harness.kube.port import LEASE, REPLICA_SET
 from harness.spec.model import Flag, Ratio, SecondsFromZero
 
 RENEWAL_S = 7.0
@@ -42,6 +43,9 @@ class ClientFault(Fault):
 
     def seen_s(self) -> float:
         return 60.0
+
+    def needs(self, namespace: str) -> tuple[Need, ...]:
+        return (Need(LEASE, ("list",), namespace="kube-system"),)
 
     async def signs(self, strike: Strike) -> dict[str, str]:
         renewed = await renew_times(strike.ground.kube, "kube-system")

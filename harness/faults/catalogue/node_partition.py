@@ -6,8 +6,10 @@ from typing import ClassVar, Literal
 
 from harness.faults.fault import Strike, Variant
 from harness.faults.holding import NodeHoldFault, turn
+from harness.faults.permissions import Need
 from harness.faults.seen_traffic import silent_nodes
 from harness.faults.sight import renew_times
+from harness.kube.port import LEASE
 
 SILENT_S = 25.0
 _ONE = {"selector": "nvidia.com/gpu.present=true", "count": 1}
@@ -36,6 +38,9 @@ class NodePartition(NodeHoldFault):
 
     def healed_s(self) -> float:
         return 300.0  # requests that got stuck keep the gateway away from these pods until their clients give up
+
+    def needs(self, namespace: str) -> tuple[Need, ...]:
+        return (Need(LEASE, ("list",), namespace="kube-node-lease"),)
 
     async def inject(self, strike: Strike) -> None:
         for node in strike.targets:

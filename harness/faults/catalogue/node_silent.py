@@ -7,7 +7,9 @@ from typing import ClassVar, Literal
 
 from harness.faults.fault import Strike, Variant
 from harness.faults.holding import NodeHoldFault, flap, turn
+from harness.faults.permissions import Need
 from harness.faults.sight import condition, is_ready, nodes_of, renew_times
+from harness.kube.port import LEASE
 from harness.spec.model import Count, SecondsFromZero
 
 SILENT_S = 25.0
@@ -59,6 +61,9 @@ class NodeSilent(NodeHoldFault):
 
     def healed_s(self) -> float:
         return 60.0
+
+    def needs(self, namespace: str) -> tuple[Need, ...]:
+        return (Need(LEASE, ("list",), namespace="kube-node-lease"),)
 
     async def inject(self, strike: Strike) -> None:
         for index, node in enumerate(strike.targets):
