@@ -27,6 +27,9 @@ class PlantedBug(StrEnum):
     SERVER_ANSWERS_LATE = "server_answers_late"
     SERVER_DECODES_SLOWLY = "server_decodes_slowly"
     MODEL_LOADS_SLOWLY = "model_loads_slowly"
+    SERVER_STUTTERS = "server_stutters"
+    SERVER_CHOKES_ON_LONG_PROMPTS = "server_chokes_on_long_prompts"
+    SERVER_SERVES_THE_URGENT_LATE = "server_serves_the_urgent_late"
     # The router in front of it.
     GATEWAY_ROUTES_TO_TERMINATING = "gateway_routes_to_terminating"
     GATEWAY_ROUTES_BEFORE_READY = "gateway_routes_before_ready"
@@ -36,6 +39,7 @@ class PlantedBug(StrEnum):
     GATEWAY_SENDS_TWICE = "gateway_sends_twice"
     GATEWAY_DROPS_TOKENS = "gateway_drops_tokens"
     GATEWAY_REPEATS_TOKENS = "gateway_repeats_tokens"
+    GATEWAY_IGNORES_NEW_ENDPOINTS = "gateway_ignores_new_endpoints"
     # A node and its kubelet.
     READY_BEFORE_SERVING = "ready_before_serving"
     GRACE_CUT_SHORT = "grace_cut_short"
@@ -46,6 +50,10 @@ class PlantedBug(StrEnum):
     DEVICE_PLUGIN_DIES = "device_plugin_dies"
     ALLOCATABLE_LIES = "allocatable_lies"
     GPUS_GIVEN_TWICE = "gpus_given_twice"
+    PROBE_NEVER_PASSES = "probe_never_passes"
+    SIGTERM_BESIDE_PRE_STOP = "sigterm_beside_pre_stop"
+    POD_NEVER_GOES = "pod_never_goes"
+    DEAD_NODE_KEEPS_ITS_LEASE = "dead_node_keeps_its_lease"
     # The autoscaler, and what it reads.
     HPA_BLIND = "hpa_blind"
     HPA_HESITATES = "hpa_hesitates"
@@ -81,6 +89,8 @@ class PlantedBug(StrEnum):
     INSTANCE_NEVER_BOOTS = "instance_never_boots"
     INTERRUPTION_WITHOUT_EFFECT = "interruption_without_effect"
     NOTICE_CUT_SHORT = "notice_cut_short"
+    DRAIN_CORDONS_ANOTHER_NODE = "drain_cordons_another_node"
+    DO_NOT_DISRUPT_IGNORED = "do_not_disrupt_ignored"
     # What breaks the premises of a run.
     API_LOSES_WATCH_HISTORY = "api_loses_watch_history"
     DELETION_REFUSED = "deletion_refused"

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from random import Random
 from typing import Any
 
 from fakes.clock import WallClock
 from fakes.cloud.cloud import Cloud, Instance
 from fakes.cloud.node_controller import CloudNodeController
-from fakes.config import WorldConfig
+from fakes.config import PlantedBug, WorldConfig
 from fakes.control.control import Control
 from fakes.control.door import DoorKube, Doors
 from fakes.control.pods import PodTrouble, meddled
@@ -37,6 +38,7 @@ from fakes.nodes.assigned import AssignedPods
 from fakes.nodes.images import Registry
 from fakes.nodes.kubelet import Kubelet
 from fakes.nodes.logs import PodLogs, Say
+from fakes.nodes.node_agent import LEASE_NAMESPACE
 from fakes.nodes.runtime import Container
 from fakes.nodes.script_container import ImageRuntime
 from fakes.timing import PRESETS, Timing
@@ -45,8 +47,10 @@ from fakes.vllm.door import MakeDoor
 from fakes.vllm.http_door import HttpDoor
 from fakes.vllm.ledger import LedgerFile
 from fakes.vllm.local_door import Switchboard
-from harness.kube.port import POD, Json, Kube
+from harness.kube.port import LEASE, POD, ApiError, Json, Kube
 
+DIES_AFTER_S = 160
+"""Scenario seconds after it was switched on, the first new machine dies under a planted bug: it serves by then."""
 MakeKube = Callable[[str], Kube]
 """A Kube port for a component, whose name is the field manager of what it writes."""
 
@@ -75,6 +79,7 @@ class Surroundings:
         self._ledger = ledger
         self._door: MakeDoor = switchboard.door if switchboard else HttpDoor
         self._bugs = config.planted_bugs
+        self._haunted = False
         self.kubelets: dict[str, Kubelet] = {}
         """The nodes' kubelets, by the node's name: their methods are the faults of nodes."""
         self.registry = Registry()
@@ -129,7 +134,7 @@ class Surroundings:
             provisioner.run(),
             ClaimMarks(kube("karpenter"), wall, timing, provisioner.view).run(),
             NodePoolStatus(kube("karpenter"), wall, provisioner.view).run(),
-            Disruption(kube("karpenter"), wall, timing, provisioner).run(),
+            Disruption(kube("karpenter"), wall, timing, provisioner, bugs).run(),
             NodeClaimLifecycle(kube("karpenter"), wall, timing, self.cloud).run(),
             Termination(kube("karpenter"), wall, timing, self.cloud, bugs).run(),
             CloudNodeController(kube("cloud-controller-manager"), self.cloud).run(),
@@ -157,6 +162,19 @@ class Surroundings:
             kubelet.plugin.late_s = self._plugin_late_s.get(instance.pool.name, 0.0)
         self.kubelets[instance.node] = kubelet
         self._tasks.create_task(kubelet.run())
+        if PlantedBug.DEAD_NODE_KEEPS_ITS_LEASE in self._bugs and instance.machine.provisioned and not self._haunted:
+            self._haunted = True
+            self._tasks.create_task(self._die_unnoticed(instance.node, kubelet))
+
+    async def _die_unnoticed(self, node: str, kubelet: Kubelet) -> None:
+        """A planted bug: the machine is dead, nobody tells the cloud, and something renews its lease as before."""
+        await asyncio.sleep(self.timing.clock_s(DIES_AFTER_S))
+        kubelet.kill()
+        kube, renew_s = self.kube("kubelet", f"{node}-ghost"), self.timing.clock_s(self.timing.durations.lease_renew_s)
+        while True:
+            with suppress(ApiError):
+                await kube.patch(LEASE, node, {"spec": {"renewTime": self.wall.stamp_micro()}}, LEASE_NAMESPACE)
+            await asyncio.sleep(renew_s)
 
     def _lost(self, instance: Instance) -> None:
         if kubelet := self.kubelets.pop(instance.node, None):

@@ -76,6 +76,7 @@ class Gateway:
             rng,
             keep_terminating=PlantedBug.GATEWAY_ROUTES_TO_TERMINATING in bugs,
             before_ready=PlantedBug.GATEWAY_ROUTES_BEFORE_READY in bugs,
+            first_only=PlantedBug.GATEWAY_IGNORES_NEW_ENDPOINTS in bugs,
         )
         self.metrics = GatewayMetrics()
         self.links = Links(rng)

@@ -32,12 +32,15 @@ class Router:
     keep_terminating: bool = False
     before_ready: bool = False
     """Plants the bug of a router that sends to every address it hears of."""
+    first_only: bool = False
+    """Plants another: who was not there at the first request is never sent anything."""
     backends: dict[str, Backend] = field(default_factory=dict)
     _slices: dict[str, dict[int, Json]] = field(default_factory=dict)
     """The endpoints of each slice, by identity: those that come again as the same objects have not changed."""
     _endpoints: dict[str, dict[str, Json]] = field(default_factory=dict)
     """The endpoints of each pod, by slice; while one moves there may be two."""
     _uses: int = 0
+    _first: frozenset[str] | None = None
 
     def slice_changed(self, name: str, endpoints: Iterable[Json], pod: Callable[[str], Json | None]) -> bool:
         """``pod`` finds a pod of the service's namespace by its name; a slice that is gone has no endpoints. True when
@@ -84,6 +87,9 @@ class Router:
 
     def pick(self, exclude: Collection[Backend] = ()) -> Backend | None:
         able = [b for b in self.backends.values() if b.routable and b not in exclude]
+        if self.first_only:
+            self._first = self._first or frozenset(b.pod for b in able)
+            able = [b for b in able if b.pod in self._first]
         if not able:
             return None
         chosen = min(able, key=lambda b: (b.in_flight, b.last_used, b.tie))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fakes.config import PlantedBug
@@ -26,6 +26,8 @@ GRACE_MIN_S = 2
 """SIGTERM gets at least this long, even where the preStop hook ate all of the grace."""
 HAIR_S = 1e-6
 """A timer may fire a hair before its time. Whoever then waited for the rest of it would spin."""
+WRONG_PATH = "/no-such-path"
+"""What the probe asks for under a planted bug."""
 NEVER = "1970-01-01T00:00:00Z"
 
 
@@ -245,8 +247,10 @@ class ContainerRun:
         readiness = self._read("Readiness")
         if readiness is None or self._ready_unasked():
             self._set_ready(True)
-        else:
+        elif PlantedBug.PROBE_NEVER_PASSES not in self._node.bugs or not self._node.machine.provisioned:
             self._add(readiness, process, self._set_ready)
+        else:
+            self._add(replace(readiness, path=WRONG_PATH), process, self._set_ready)
 
     def _is_sick(self, probe: Probe) -> None:
         if self._sick is None and not self._stopping:
@@ -278,6 +282,8 @@ class ContainerRun:
             self._deadline_s = loop.time() + timing.clock_s(grace_s)
         pre_stop = (self.view.spec.get("lifecycle") or {}).get("preStop")
         if pre_stop and PlantedBug.PRE_STOP_SKIPPED not in self._node.bugs:
+            if PlantedBug.SIGTERM_BESIDE_PRE_STOP in self._node.bugs:
+                process.terminate()
             await self._before_stop(pre_stop, exited)
         kill_at_least_s = loop.time() + timing.clock_s(GRACE_MIN_S)
         process.terminate()

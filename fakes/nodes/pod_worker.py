@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise
 
+from fakes.config import PlantedBug
 from fakes.nodes.address import LISTEN_ANNOTATION
 from fakes.nodes.admission import Refusal
 from fakes.nodes.config_refs import missing_volume
@@ -127,6 +128,8 @@ class PodWorker:
             if (self._pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
                 await self._admit_and_live()
             await self._deleted.wait()
+            if not self._removed.is_set() and PlantedBug.POD_NEVER_GOES in self._node.bugs:
+                await self._removed.wait()
             if not self._removed.is_set():
                 await asyncio.sleep(self._node.timing.clock_s(REMOVAL_S))
                 await self._node.sync.turn()

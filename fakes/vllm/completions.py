@@ -122,8 +122,8 @@ class Completions:
             raise RequestRefused(503, "Service Unavailable", BACKLOG)
 
     async def _run(self, request: CompletionRequest, id: str, entry: LedgerEntry, reply: Reply) -> None:
-        if self._mischief.late_s:
-            await asyncio.sleep(self._mischief.late_s)
+        if late_s := self._mischief.held_back_s(request.prompt_tokens, request.priority):
+            await asyncio.sleep(late_s)
         jobs = self._jobs(request, id, reply)
         self.replies[reply] = None
         self._on_begun()

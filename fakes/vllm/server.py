@@ -161,6 +161,7 @@ class ModelServer:
         """The model is loaded."""
         if await self._door.open() and self.phase is Phase.LOADING:
             self.phase = Phase.SERVING
+            self._mischief.begin(self.engine)
 
     async def wait(self) -> int:
         return await asyncio.shield(self._code)

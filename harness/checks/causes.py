@@ -5,7 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from harness.checks.dead_nodes import DeadNode
 from harness.checks.departures import PodFate, exit_code, restarted
 from harness.checks.rows import Request
 from harness.checks.units import NS_PER_S, scenario_s
@@ -17,6 +19,7 @@ GRACE_END = "killed at the end of its grace"
 KILLED_EARLY = "killed before its grace was over"
 BEFORE_SIGTERM = "cut while its pod was going, before SIGTERM"
 NODE_LOST = "node lost"
+NODE_DEAD = "its node is dead, though it is called Ready"
 CONTAINER_ENDED = "its container ended"
 GATEWAY = "cut by the gateway"
 SENT_TOO_LATE = "sent to a pod that was already going"
@@ -42,9 +45,14 @@ class Cause:
         return self.name != UNEXPLAINED
 
 
-def causes_of(lost: Sequence[Request], fates: Mapping[str, PodFate], time_scale: float) -> list[Cause]:
+def causes_of(
+    lost: Sequence[Request],
+    fates: Mapping[str, PodFate],
+    time_scale: float,
+    dead: Mapping[str, DeadNode] = MappingProxyType({}),
+) -> list[Cause]:
     """For each lost request the first cause that the recorded objects bear out."""
-    own = [_own(row, fates.get(row.pod or ""), time_scale) for row in lost]
+    own = [_own(row, fates.get(row.pod or ""), time_scale, dead) for row in lost]
     orphans = sorted(
         (fell_ns, row.pod)
         for row, cause in zip(lost, own, strict=True)
@@ -56,11 +64,11 @@ def causes_of(lost: Sequence[Request], fates: Mapping[str, PodFate], time_scale:
     ]
 
 
-def _own(row: Request, fate: PodFate | None, time_scale: float) -> Cause | None:
+def _own(row: Request, fate: PodFate | None, time_scale: float, dead: Mapping[str, DeadNode]) -> Cause | None:
     fell_ns = _fell_ns(row)
     if fell_ns is None:
         return Cause(UNEXPLAINED, "its end was not recorded")
-    return _own_cause(row, fate, fell_ns, time_scale) if fate else None
+    return _own_cause(row, fate, fell_ns, time_scale, dead.get(fate.node_name)) if fate else None
 
 
 def _fell_ns(row: Request) -> int | None:
@@ -70,7 +78,7 @@ def _fell_ns(row: Request) -> int | None:
     return row.end_ns
 
 
-def _own_cause(row: Request, fate: PodFate, end_ns: int, time_scale: float) -> Cause | None:
+def _own_cause(row: Request, fate: PodFate, end_ns: int, time_scale: float, dead: DeadNode | None) -> Cause | None:
     """Something that happened to the pod itself, or to its node. What fits the moment best is asked first."""
     return (
         _node_lost(fate, end_ns, _NODE_NEAR_NS)
@@ -78,6 +86,7 @@ def _own_cause(row: Request, fate: PodFate, end_ns: int, time_scale: float) -> C
         or _terminating(fate, end_ns, time_scale)
         or _node_lost(fate, end_ns, round(_SILENT_S / time_scale * NS_PER_S))
         or _crashed(fate, end_ns)
+        or (Cause(NODE_DEAD, dead.detail) if dead is not None and end_ns >= dead.since_ns else None)
         or _refused(row)
     )
 

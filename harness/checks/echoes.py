@@ -6,8 +6,6 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from harness.checks.rows import Rows
 from harness.history.autoscaler import Reading
 
@@ -41,11 +39,17 @@ def echoes(metric: str, target: float, read: Sequence[Reading], table: Rows, lat
 
 
 def _awaiting(table: Rows, more_than: float) -> list[tuple[int, int]]:
-    """Spans in which more than so many requests were sent and had no token; apart from each other, in order."""
+    """Spans in which more than so many requests were sent and had no token."""
     sent, until = table.without_a_token()
-    times, steps = np.concatenate([sent, until]), np.repeat([1, -1], len(sent))
-    order = np.lexsort((steps, times))
-    over = np.concatenate([[False], np.cumsum(steps[order]) > more_than])
-    starts, ends = np.flatnonzero(~over[:-1] & over[1:]), np.flatnonzero(over[:-1] & ~over[1:])
-    ordered = times[order].astype(np.int64)
-    return list(zip(ordered[starts].tolist(), ordered[ends].tolist(), strict=False))
+    steps = [(int(t_ns), 1) for t_ns in sent] + [(int(t_ns), -1) for t_ns in until]
+    spans: list[tuple[int, int]] = []
+    waiting = 0
+    start: int | None = None
+    for t_ns, more in sorted(steps):
+        waiting += more
+        if waiting > more_than and start is None:
+            start = t_ns
+        elif waiting <= more_than and start is not None:
+            spans.append((start, t_ns))
+            start = None
+    return spans

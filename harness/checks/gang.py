@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.checks.gang_groups import Group, groups_of
 from harness.checks.machine_did_not_stall import stalls
+from harness.checks.sight import blind
 from harness.checks.stories import gang_story
-from harness.checks.units import NS_PER_S, both, count, scenario_s
-from harness.history.lives import Json, Life, going, gpus_of, lives, node_of, terminal, unschedulable
+from harness.checks.units import NS_PER_S, both, count, listed, scenario_s
+from harness.history.lives import Json, Life, going, gpus_of, node_of, terminal, unschedulable
 from harness.history.tables import ObjectEvent
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from harness.spec.checks import GangSpec
 
 
+_BLINDING = frozenset({"Pod", "PodGroup"})
 _TEARDOWN_NS = NS_PER_S
 """Whoever deletes a gang deletes its members and its group one after another; that breaks no promise."""
 
@@ -44,14 +47,18 @@ class Partial:
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    group: Life
-    members: tuple[Life, ...]
-    min_count: int
+    group: Group
+    need: int
+    """Of members; where nothing says so, as many as there ever were at once."""
     partials: tuple[Partial, ...]
     short: bool
     """A member found no room."""
     lost: int
     """Members that were bound and went."""
+
+    @property
+    def members(self) -> tuple[Life, ...]:
+        return self.group.members
 
     @property
     def exercised(self) -> bool:
@@ -68,8 +75,9 @@ def gang(history: History, spec: GangSpec) -> Finding:
     A gang that lost a member is another matter: the rest holds its GPUs for ``whole_again_s_max`` at most. A member
     that has finished its work counts as there.
 
-    UNKNOWN when no gang met a shortage or lost a member, and when the recorder was blind, or the machine stood still,
-    within the time in which a gang seemed to be partly bound.
+    UNKNOWN when no gang met a shortage or lost a member, when the recorder was blind, or the machine stood still,
+    within the time in which a gang seemed to be partly bound, and when it was blind for pods since the first gang came
+    and nothing was seen to be wrong.
     """
     gangs = [g for g in gangs_of(history) if g.members]
     tested = [g for g in gangs if g.exercised]
@@ -98,6 +106,9 @@ def gang(history: History, spec: GangSpec) -> Finding:
     elif not tested:
         status = Status.UNKNOWN
         sentence = f"{count(len(gangs), 'gang')}, but none met a shortage or lost a member, so none was put to the test"
+    elif (gap := blind(history, _BLINDING, min(g.group.born_ns for g in tested))) is not None:
+        status = Status.UNKNOWN
+        sentence = f"no gang was seen to be partly bound, but the recorder was blind for {gap.kind}"
     else:
         status = Status.PASS
         short, lost = sum(1 for g in tested if g.short), sum(1 for g in tested if g.lost)
@@ -108,31 +119,24 @@ def gang(history: History, spec: GangSpec) -> Finding:
             f"partly bound for longer than {both(longest, scale)} (limit {spec.atomicity_s_max:.0f} s){again}, "
             f"{scenario_s(wasted, scale):.1f} GPU-seconds held in vain"
         )
-    story = gang_story(history, surely, _limit_s(spec, lost=surely[0][1].lost)) if surely else ""
+    story = gang_story(history, surely, _limit_s(spec, lost=surely[0][1].lost), deadlocked(surely)) if surely else ""
     evidence = _evidence(gangs, broken, scale)
     return Finding("gang", Role.CHECK, status, sentence, len(tested), numbers, evidence, story=story)
 
 
 def gangs_of(history: History) -> tuple[Gang, ...]:
-    """Every native PodGroup with a gang policy, by first sight."""
-    members_of: dict[tuple[str, str], list[Life]] = {}
-    for pod in lives(history.objects, "Pod"):
-        members_of.setdefault((pod.namespace, group_name(pod.last)), []).append(pod)
+    """Every gang, by whatever system it is one."""
     last_ns = history.objects[-1].t_ns if history.objects else 0
     found: list[Gang] = []
-    for group in lives(history.objects, "PodGroup"):
-        policy = group.last.get("spec", {}).get("schedulingPolicy", {}).get("gang")
-        if not policy:
-            continue
-        members = tuple(members_of.get((group.namespace, group.name), ()))
-        over = group.when(going) or group.gone
+    for group in groups_of(history):
+        members = group.members
+        over = (group.object.when(going) if group.object else None) or group.gone
         end_ns = over.t_ns - _TEARDOWN_NS if over else last_ns
         found.append(
             Gang(
                 group,
-                members,
-                int(policy.get("minCount", 1)),
-                partials(members, int(policy.get("minCount", 1)), end_ns),
+                group.need if group.need is not None else _most_at_once(members),
+                partials(members, group.need, end_ns),
                 any(m.when(unschedulable) for m in members),
                 sum(1 for m in members if (left := _left(m)) is not None and left < end_ns),
             )
@@ -140,8 +144,15 @@ def gangs_of(history: History) -> tuple[Gang, ...]:
     return tuple(found)
 
 
-def group_name(pod: Json) -> str:
-    return str((pod.get("spec", {}).get("schedulingGroup") or {}).get("podGroupName") or "")
+def _most_at_once(members: Sequence[Life]) -> int:
+    events = sorted((e for m in members for e in m.seen), key=lambda e: e.index)
+    return max((_wanted(members, event) for event in events), default=0)
+
+
+def _wanted(members: Sequence[Life], event: ObjectEvent) -> int:
+    """Members that are there, placed or not, and are not on their way out."""
+    versions = (_version(member, event) for member in members)
+    return sum(1 for pod in versions if pod is not None and not going(pod) and not terminal(pod))
 
 
 def holds(pod: Json | None) -> bool:
@@ -154,8 +165,9 @@ def finished(pod: Json) -> bool:
     return pod.get("status", {}).get("phase") == "Succeeded" and not going(pod)
 
 
-def partials(members: Sequence[Life], min_count: int, end_ns: int) -> tuple[Partial, ...]:
-    """Times with at least one and fewer than ``min_count`` members there, joined where they touch."""
+def partials(members: Sequence[Life], need: int | None, end_ns: int) -> tuple[Partial, ...]:
+    """Times with at least one and fewer than ``need`` members placed, joined where they touch. Without a ``need`` each
+    member that is there needs all others."""
     found: list[Partial] = []
     was_whole = False
     ended = [m.when(finished) for m in members]
@@ -164,7 +176,7 @@ def partials(members: Sequence[Life], min_count: int, end_ns: int) -> tuple[Part
         until = min(end_ns, following.t_ns if following else end_ns)
         bound = [m for m in members if holds(_version(m, event))]
         there = len(bound) + sum(1 for done in ended if done is not None and done.index <= event.index)
-        lost, was_whole = was_whole, there >= min_count
+        lost, was_whole = was_whole, there >= (_wanted(members, event) if need is None else need)
         if not bound or was_whole or until < event.t_ns:
             continue
         gpu_ns = sum(gpus_of(m.last) for m in bound) * (until - event.t_ns)
@@ -197,7 +209,7 @@ def _left(pod: Life) -> int | None:
 
 def _blind(history: History, partial: Partial) -> bool:
     return any(
-        gap.kind in ("Pod", "PodGroup") and (gap.since_ns or 0) < partial.end_ns and gap.t_ns > partial.start_ns
+        gap.kind in _BLINDING and (gap.since_ns or 0) < partial.end_ns and gap.t_ns > partial.start_ns
         for gap in history.gaps
     )
 
@@ -218,12 +230,27 @@ def _stood_still(history: History, spec: GangSpec, partial: Partial) -> bool:
 
 def _broken_sentence(broken: Sequence[tuple[Gang, Partial]], spec: GangSpec, scale: float) -> str:
     parts = [
-        f"{g.group.name} held {p.bound} of the {g.min_count} members it needs for {both(p.length_ns, scale)}"
+        f"{g.group.name} held {p.bound} of the {g.need} members it needs for {both(p.length_ns, scale)}"
         f"{' after a loss' if p.lost else ''} (limit {_limit_s(spec, lost=p.lost):.0f} s; "
         f"{scenario_s(p.gpu_ns, scale):.1f} GPU-seconds in vain)"
         for g, p in broken
     ]
-    return f"{count(len(parts), 'time')} longer than allowed: {'; '.join(parts)}"
+    stuck = deadlocked(broken)
+    names = listed([g.group.name for g in stuck])
+    lock = f"; deadlock: {names} each held a part at the same time and waited for what another held" if stuck else ""
+    return f"{count(len(parts), 'time')} longer than allowed: {'; '.join(parts)}{lock}"
+
+
+def deadlocked(broken: Sequence[tuple[Gang, Partial]]) -> list[Gang]:
+    """Gangs that were held up by each other: each had a part of what it needs at the same moment."""
+    begun = [(g, p) for g, p in broken if not p.lost]
+    found = {
+        gang.group.name: gang
+        for gang, p in begun
+        for other, q in begun
+        if gang.group != other.group and p.start_ns < q.end_ns and q.start_ns < p.end_ns
+    }
+    return list(found.values())
 
 
 def _evidence(gangs: Sequence[Gang], broken: Sequence[tuple[Gang, Partial]], scale: float) -> tuple[Evidence, ...]:
@@ -231,11 +258,11 @@ def _evidence(gangs: Sequence[Gang], broken: Sequence[tuple[Gang, Partial]], sca
         Evidence(
             f"objects:{p.event.index}",
             p.start_ns,
-            f"{g.group.name}: {p.bound} of {g.min_count} bound for {both(p.length_ns, scale)}",
+            f"{g.group.name}: {p.bound} of {g.need} bound for {both(p.length_ns, scale)}",
             {
                 "gang": g.group.name,
                 "bound": p.bound,
-                "min_count": g.min_count,
+                "min_count": g.need,
                 "partial_s": scenario_s(p.length_ns, scale),
             },
         )
@@ -245,6 +272,6 @@ def _evidence(gangs: Sequence[Gang], broken: Sequence[tuple[Gang, Partial]], sca
         if not g.exercised:
             continue
         met = "met a shortage" if g.short else "met no shortage"
-        text = f"{g.group.name}: {count(len(g.members), 'pod')}, needs {g.min_count}, {met}, lost {g.lost}"
-        rows.append(Evidence(f"objects:{g.group.seen[0].index}", g.group.born_ns, text, {"gang": g.group.name}))
+        text = f"{g.group.name}: {count(len(g.members), 'pod')}, needs {g.need}, {met}, lost {g.lost}"
+        rows.append(Evidence(f"objects:{g.group.first.index}", g.group.born_ns, text, {"gang": g.group.name}))
     return tuple(rows)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.checks.causes import Cause, causes_of
+from harness.checks.dead_nodes import dead_nodes
 from harness.checks.departures import PodFate, pod_fates
 from harness.checks.endings import set_aside
 from harness.checks.hurried import hurried_pods, hurried_rows, hurried_sentence, hurried_story, unseen_hooks
@@ -113,7 +114,7 @@ def _streams(history: History, fates: dict[str, PodFate]) -> _Streams:
     aside = set_aside(history, table)
     refused = _refused(table) & ~aside
     lost = table.where(table.cut & table.sent & ~aside & ~_refused(table))
-    causes = list(zip(lost, causes_of(lost, fates, history.run.time_scale), strict=True))
+    causes = list(zip(lost, causes_of(lost, fates, history.run.time_scale, dead_nodes(history, fates)), strict=True))
     causes.sort(key=lambda pair: (pair[1].explained, pair[0].end_ns or 0, pair[0].request_id))
     faulted = any(event.disruptive and event.stage is FaultStage.INJECTED for event in history.faults)
     hit, tested = _in_flight(table, fates, ~aside, faulted)

@@ -12,6 +12,13 @@ from typing import TYPE_CHECKING
 from harness.checks.budgets import misfit_rows, misfit_sentence, misfit_story, misfits
 from harness.checks.departures import pods_scaled_away
 from harness.checks.stories import pdb_story
+from harness.checks.undisturbed import (
+    disturbed,
+    disturbed_rows,
+    disturbed_sentence,
+    disturbed_story,
+    undisturbed_hidden,
+)
 from harness.checks.units import NS_PER_MS, both, count, listed, scenario_s
 from harness.history.lives import Json, Life, condition, disrupted, going, labels_of, lives, node_of, ready, terminal
 from harness.history.scaleup import leaving
@@ -67,7 +74,8 @@ def pdb(history: History, spec: PdbSpec) -> Finding:
     """Healthy pods are counted from the pods themselves; the wanted number is what the budget's status said last.
 
     A budget that a drain met and that cannot keep its promise as it is written fails too: one that allows nothing even
-    with all pods healthy, one that selects nothing while the workload is drained, two that share a pod.
+    with all pods healthy, one that selects nothing while the workload is drained, two that share a pod. So does a drain
+    by Karpenter that takes a pod which asks to be left alone (`karpenter.sh/do-not-disrupt`).
 
     UNKNOWN without a budget, without a voluntary disruption of a pod under one, when a budget had no status yet, and
     when the recorder was blind for pods or budgets (or, when a pod was deleted plainly, for sizes), unless an overdraft
@@ -101,8 +109,11 @@ def pdb(history: History, spec: PdbSpec) -> Finding:
     refused = _held_text(history, held, longest)
     blinded = any(gap.kind in _BLINDING for gap in history.gaps)
     misfit = [] if blinded else misfits(history, [pod for pod, _ in held], covered)
-    if bad or misfit:
+    torn = disturbed(history)
+    numbers["taken_against_their_wish"] = len(torn)
+    if bad or misfit or torn:
         parts = [_bad_sentence(bad, len(voluntary))] if bad else []
+        parts += [disturbed_sentence(torn)] if torn else []
         parts += [misfit_sentence(misfit)] if misfit else []
         status, sentence = Status.FAIL, "; ".join(parts) + refused
     elif not budgets:
@@ -116,17 +127,23 @@ def pdb(history: History, spec: PdbSpec) -> Finding:
         status, sentence = Status.UNKNOWN, "a budget had no status yet when its pods were disrupted"
     elif blind:
         status, sentence = Status.UNKNOWN, f"no overdraft was seen, but the recorder was blind for {blind[0].kind}"
+    elif (gap := undisturbed_hidden(history)) is not None:
+        status = Status.UNKNOWN
+        sentence = f"a pod that asks to be left alone went, and the recorder was blind for {gap.kind}"
     else:
         status, sentence = Status.PASS, _good_sentence(voluntary) + refused
     rows = (
         *(_row(b, d) for b, d in bad),
+        *disturbed_rows(torn),
         *misfit_rows(misfit),
         *(_row(b, d) for b, d in found if not d.overdraws),
         *_held_rows(history, held),
         *refusals,
     )
-    story = pdb_story(history, bad) if bad else misfit_story(history, misfit) if misfit else ""
-    return Finding("pdb", Role.CHECK, status, sentence, len(voluntary) + len(misfit), numbers, rows, story=story)
+    story = pdb_story(history, bad) if bad else disturbed_story(history, torn) if torn else ""
+    story = misfit_story(history, misfit) if misfit and not story else story
+    exercised = len(voluntary) + len(misfit) + len(torn)
+    return Finding("pdb", Role.CHECK, status, sentence, exercised, numbers, rows, story=story)
 
 
 def disruptions(history: History, budget: Life) -> list[Disruption]:

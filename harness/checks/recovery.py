@@ -174,8 +174,10 @@ class _World:
             return f"{listed(sorted(bad))} was not Ready"
         for gang, members in self._gangs:
             bound = sum(1 for uid in members if holds(pods.get(uid)))
-            if gang.group.uid in self._now["PodGroup"] and 0 < bound < gang.min_count:
-                return f"{gang.group.name} had {bound} of {gang.min_count} members"
+            own = gang.group.object
+            sized = gang.group.need is not None and (own is None or own.uid in self._now["PodGroup"])
+            if sized and 0 < bound < gang.need:
+                return f"{gang.group.name} had {bound} of {gang.need} members"
         return ""
 
 
@@ -218,7 +220,7 @@ def _pods_left(history: History) -> list[Left]:
     found: list[Left] = []
     for pod in lives(history.objects, "Pod"):
         on = node_of(pod.last)
-        if pod.gone is not None or terminal(pod.last):
+        if pod.gone is not None or (terminal(pod.last) and not going(pod.last)):
             continue
         if on in gone:
             what = f"is bound to {on}, which is gone"
@@ -246,7 +248,7 @@ def _gangs_left(history: History) -> list[Left]:
         Left(
             "PodGroup",
             g.group.name,
-            f"holds {p.bound} of {g.min_count} members",
+            f"holds {p.bound} of {g.need} members",
             p.start_ns,
             f"objects:{p.event.index}",
         )

@@ -100,6 +100,8 @@ class Request:
 
 
 _COLUMNS = tuple(f.name for f in fields(Request))
+_ASKED = ("tenant", "priority", "planned_prompt_tokens")
+"""Columns that are asked for whole, and of which no row tells."""
 _AT_ONCE = 10_000
 
 
@@ -111,7 +113,7 @@ class Rows(Sequence[Request]):
     """
 
     def __init__(self, table: pd.DataFrame) -> None:
-        self._table = table[list(_COLUMNS)]
+        self._table = table[[*_COLUMNS, *_ASKED]]
         self._kept: dict[object, Any] = {}
 
     def __len__(self) -> int:

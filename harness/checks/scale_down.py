@@ -200,10 +200,12 @@ def _short_lived(history: History, spec: ScaleDownSpec) -> list[tuple[Life, int]
 
 
 def _at_risk(history: History) -> int:
-    away = {name: fate.asked.t_ns for name, fate in pod_fates(history).items() if fate.scaled_away and fate.asked}
+    """Streams in flight on pods at the moment at which they were scaled away."""
     table = rows_of(history)
+    away = {name: fate.asked.t_ns for name, fate in pod_fates(history).items() if fate.scaled_away and fate.asked}
     asked = table.each("pod", away)
-    return int(((table.numbers("sent_ns") <= asked) & ~(table.numbers("end_ns") <= asked)).sum())
+    in_flight = (table.numbers("sent_ns") <= asked) & ~(table.numbers("end_ns") <= asked)
+    return int(in_flight.sum())
 
 
 def _lost(history: History) -> list[tuple[Request, Cause]]:

@@ -45,30 +45,46 @@ def slo(history: History, spec: SloSpec) -> Finding:
     Requests of one run are not independent, so the bounds are a floor of doubt, not all of it.
     """
     rows = rows_of(history)
-    asked = ~rows.hung_up_by_plan
-    if spec.phase != "all":
-        asked &= rows.among("phase", {spec.phase})
+    asked = _asked(rows, spec)
     planned = int(asked.sum())
     bad = asked & ~good(rows, spec.limits)
     parts = [_limit_part(rows, asked, limit) for limit in spec.limits]
     if spec.good_ratio_min is not None:
         parts.append(_good_part(int(bad.sum()), planned, spec.good_ratio_min))
     where = "the whole run" if spec.phase == "all" else f"phase {spec.phase}"
+    whose = f" {spec.slice}" if spec.slice else ""
     status = _worst([part.claim.status for part in parts])
     numbers: dict[str, Value] = {"phase": spec.phase, "requests": planned}
     for part in parts:
         numbers |= part.numbers
     if not planned:
-        sentence = f"no request was planned in {where}, so nothing was measured"
+        sentence = f"no request{whose} was planned in {where}, so nothing was measured"
     else:
         order = sorted(parts, key=lambda part: _ORDER[part.claim.status])
-        sentence = f"{count(planned, 'request')} in {where}: " + "; ".join(part.text for part in order)
+        sentence = f"{count(planned, 'request')}{whose} in {where}: " + "; ".join(part.text for part in order)
     story = ""
     if status is Status.FAIL:
         texts = [part.text for part in parts if part.claim.status is Status.FAIL]
-        story = slo_story(history, rows.where(bad), texts, where)
+        story = slo_story(history, rows.where(bad), texts, f"{where}{whose}")
     evidence = _evidence(rows, bad, spec.limits)
     return Finding("slo", Role.CHECK, status, sentence, planned, numbers, evidence, NEEDS, story=story)
+
+
+def _asked(rows: Rows, spec: SloSpec) -> Mask:
+    """The requests that it is about; what a run of old did not record has no tenant and the priority 0."""
+    asked = ~rows.hung_up_by_plan
+    if spec.phase != "all":
+        asked &= rows.among("phase", {spec.phase})
+    if spec.tenant is not None:
+        asked &= rows.among("tenant", {spec.tenant})
+    if spec.priority is not None:
+        asked &= np.nan_to_num(rows.numbers("priority")) == spec.priority
+    prompt = rows.numbers("planned_prompt_tokens")
+    if spec.prompt_tokens_min is not None:
+        asked &= prompt >= spec.prompt_tokens_min
+    if spec.prompt_tokens_max is not None:
+        asked &= prompt <= spec.prompt_tokens_max
+    return asked
 
 
 def measured(rows: Rows, metric: str) -> Mask:

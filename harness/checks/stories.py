@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _OBJECTS = 8
 QUOTA = "quota"
+PROBE = "its probe"
 
 
 def drain_story(
@@ -90,6 +91,11 @@ def _drain_cause(
             return said, "take a pod out of routing first: preStop must outlast the news that it is going"
         case causes.REFUSED:
             return said, "let the readiness probe pass only once the model answers"
+        case causes.NODE_DEAD:
+            return (
+                said,
+                "see what renews that node's lease, and let something ask the pods themselves whether they serve",
+            )
         case causes.GATEWAY:
             return said, "see what the gateway did at that moment: a reload or a restart must let its streams end"
     return said, "see why the container ended: its last log lines, memory, and probes"
@@ -133,27 +139,33 @@ def pdb_story(history: History, bad: Sequence[tuple[Life, Disruption]]) -> str:
     )
 
 
-def gang_story(history: History, broken: Sequence[tuple[Gang, Partial]], limit_s: float) -> str:
+def gang_story(history: History, broken: Sequence[tuple[Gang, Partial]], limit_s: float, stuck: Sequence[Gang]) -> str:
     gang, partial = broken[0]
     span = both(partial.length_ns, history.run.time_scale)
     waiting = [m.name for m in gang.members if m.when(lambda pod: not node_of(pod)) and not node_of(m.last)]
     late = f"; {count(len(waiting), 'member')} never got a node" if waiting else ""
+    if partial.lost:
+        cause = f"a member was lost and the rest stayed{late}"
+        change = "restart or evict the rest when a member is lost and cannot be replaced in time"
+    else:
+        cause = f"its members were bound one by one{late}"
+        change = "let a scheduler place the group that knows gangs, and only when all of it fits"
+    if stuck:
+        names = listed([g.group.name for g in stuck])
+        cause = f"{names} were bound one by one into room for one of them: each holds what another waits for"
     return tell(
-        promised=f"a gang holds GPUs for {gang.min_count} members or none, but for {limit_s:.0f} s at most",
-        happened=f"{gang.group.name} held {partial.bound} of {gang.min_count} for {span}; {len(broken)} such in all",
+        promised=f"a gang holds GPUs for {gang.need} members or none, but for {limit_s:.0f} s at most",
+        happened=f"{gang.group.name} held {partial.bound} of {gang.need} for {span}; {len(broken)} such in all",
         when=moment(history, partial.start_ns),
-        objects=[gang.group.name, *(m.name for m in gang.members)][:_OBJECTS],
-        cause=f"a member was lost and the rest stayed{late}"
-        if partial.lost
-        else f"its members were bound one by one{late}",
-        change="restart or evict the rest when a member is lost and cannot be replaced in time"
-        if partial.lost
-        else "let a scheduler place the group that knows gangs, and only when all of it fits",
+        objects=[*(g.group.name for g in stuck), gang.group.name, *(m.name for m in gang.members)][:_OBJECTS],
+        cause=cause,
+        change=change,
     )
 
 
 _SLOW = {
     "quota": "the namespace's quota and what admits pods, such as gates and webhooks",
+    PROBE: "the readiness probe's path, port and limits: the server answers, and with an error",
     "T0'": "the metrics path (see `metrics_path`)",
     "T1": "the autoscaler's sync period, target and policies",
     "T2": "the scheduler",
@@ -178,7 +190,7 @@ def scale_up_story(history: History, late: Sequence[Replica], limit_s: float) ->
     else:
         cause = f"it waited for {first.waits_for}"
         stage = next((s for s in STAGES if first.marks[s].missed), stage)
-        stage = QUOTA if first.waits_for.startswith(QUOTA) else stage
+        stage = next((what for what in (QUOTA, PROBE) if first.waits_for.startswith(what)), stage)
     served = f"served {moment(history, first.served_ns)}" if done else "never served"
     return tell(
         promised=f"an added replica serves its first token within {limit_s:.0f} s of the load step",

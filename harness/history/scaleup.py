@@ -205,7 +205,8 @@ class _Dating:
         self.claim_of = {name: claim for claim, names in named for name in names}  # of several the first
         self.raises = {life.uid: _raises(life) for life in lives(history.objects, "Deployment")}
         self.routed = _first_ready_endpoints(history)
-        self.pulled = _pull_messages(history)
+        self.pulled = {pod: said[0][1] for pod, said in _events_of(history, "Pulled").items()}
+        self.unhealthy = _events_of(history, "Unhealthy")
         self.first_tokens = _first_tokens(history)
         self.needs = needs(history)
         self.need_starts = [need.start_ns for need in self.needs]
@@ -331,6 +332,7 @@ class _Dating:
             claim.at(at_ns) if claim else None,
             life.at(at_ns) if life else None,
             said[-1] if said else "",
+            next((words for t, words in reversed(self.unhealthy.get(pod.name, [])) if t <= at_ns), ""),
         )
 
 
@@ -379,15 +381,15 @@ def _first_ready_endpoints(history: History) -> dict[str, ObjectEvent]:
     return first
 
 
-def _pull_messages(history: History) -> dict[str, str]:
-    """What ``Pulled`` events said. Events may be dropped, so they only attribute."""
-    pulled: dict[str, str] = {}
+def _events_of(history: History, reason: str) -> dict[str, list[tuple[int, str]]]:
+    """What events of one reason said and when, by the object's name. Events may be dropped, so they only attribute."""
+    found: dict[str, list[tuple[int, str]]] = {}
     for event in history.objects.of_kind("Event"):
-        if event.object.get("reason") == "Pulled":
+        if event.object.get("reason") == reason:
             about = event.object.get("involvedObject") or event.object.get("regarding") or {}
             message = event.object.get("message") or event.object.get("note") or ""
-            pulled.setdefault(str(about.get("name", "")), str(message))
-    return pulled
+            found.setdefault(str(about.get("name", "")), []).append((event.t_ns, str(message)))
+    return found
 
 
 def _first_tokens(history: History) -> dict[str, int]:

@@ -27,6 +27,7 @@ class Wait(enum.StrEnum):
     PLACEMENT = "placement"
     IMAGE = "image"
     MODEL = "model load"
+    PROBE = "readiness probe"
     TRAFFIC = "traffic"
 
 
@@ -50,9 +51,10 @@ def never_created(refusals: str) -> Waiting:
     return Waiting("T1", Wait.NAMESPACE_QUOTA, f"quota: the pod was never created{said}")
 
 
-def waiting_in(stage: str, pod: Json, claim: Json | None, node: Json | None, refusals: str) -> Waiting:
+def waiting_in(stage: str, pod: Json, claim: Json | None, node: Json | None, refusals: str, probe: str = "") -> Waiting:
     """What a pod whose first missed mark is ``stage`` waits for. ``claim`` and ``node`` are those made for it, as they
-    are at that moment; ``refusals`` what the cloud said to orders made since it found no room."""
+    are at that moment; ``refusals`` what the cloud said to orders made since it found no room, ``probe`` what the
+    kubelet said last of its readiness probe: a server that answers, if only with an error, has loaded its model."""
     match stage:
         case "T2" if condition(pod, "PodScheduled").get("reason") == "SchedulingGated":
             return Waiting(stage, Wait.GATE, "quota: its pod is gated")
@@ -68,6 +70,8 @@ def waiting_in(stage: str, pod: Json, claim: Json | None, node: Json | None, ref
             return Waiting(stage, Wait.IMAGE, "its image")
         case "T6":
             return Waiting(stage, Wait.PLACEMENT, "a node: none was given to it")
+        case "T7" if "statuscode" in probe:
+            return Waiting(stage, Wait.PROBE, f"its probe to pass ({_short(probe)})")
         case "T7":
             return Waiting(stage, Wait.MODEL, "its model to warm up")
     return Waiting("T8", Wait.TRAFFIC, "traffic: it was ready, but no first token came from it")

@@ -34,18 +34,41 @@ class QuantileLimit:
     limit_ms: float
 
 
+_SLICE_KEYS = ("phase", "tenant", "priority", "prompt_tokens_min", "prompt_tokens_max")
+
+
 class SloSpec(CheckSpec):
-    """Latency limits by quantile and a floor for the share of good requests, judged on one phase."""
+    """Latency limits by quantile and a floor for the share of good requests, judged on one phase.
+
+    ``tenant``, ``priority`` and the bounds of ``prompt_tokens`` narrow it to some of the requests; an experiment may
+    have several ``slo``, each for its own."""
 
     name: ClassVar[str] = "slo"
 
     limits: tuple[QuantileLimit, ...] = ()
     good_ratio_min: Ratio | None = None
     phase: PhaseName = "all"
+    tenant: Text | None = None
+    priority: Annotated[int, Strict()] | None = None
+    """As the load profile gives it to a tenant; 0 is every other's."""
+    prompt_tokens_min: CountFromZero | None = None
+    prompt_tokens_max: CountFromZero | None = None
 
     @classmethod
     def keys(cls) -> tuple[str, ...]:
-        return ("limits", "good_ratio_min", "phase")
+        return ("limits", "good_ratio_min", *_SLICE_KEYS)
+
+    @property
+    def slice(self) -> str:
+        """Which requests, beside the phase; empty for all."""
+        low, high = self.prompt_tokens_min, self.prompt_tokens_max
+        parts = [
+            f"of tenant {self.tenant}" if self.tenant is not None else "",
+            f"of priority {self.priority}" if self.priority is not None else "",
+            f"with {low or 0} prompt tokens or more" if low is not None and high is None else "",
+            f"with {low or 0} to {high} prompt tokens" if high is not None else "",
+        ]
+        return " ".join(part for part in parts if part)
 
     @model_validator(mode="before")
     @classmethod
@@ -56,7 +79,7 @@ class SloSpec(CheckSpec):
         limits: list[QuantileLimit] = []
         rest: dict[str, Any] = {}
         for key, value in data.items():
-            if key in ("good_ratio_min", "phase"):
+            if key == "good_ratio_min" or key in _SLICE_KEYS:
                 rest[key] = value
             elif key in QUANTILE_KEYS:
                 limits.append(_limit(key, value))
@@ -83,8 +106,8 @@ def _slo_hint(key: str) -> str:
     wanted = re.fullmatch(r"(.*)_(p[0-9.]+)", key)
     if wanted and wanted[1] in LATENCIES:
         return f"known quantiles: {', '.join(QUANTILES)}"
-    others = ["good_ratio_min", "phase", *(f"{latency}_p95" for latency in LATENCIES)]
-    near = did_you_mean(key, [*QUANTILE_KEYS, "good_ratio_min", "phase"]).split("? known")[0]
+    others = ["good_ratio_min", *_SLICE_KEYS, *(f"{latency}_p95" for latency in LATENCIES)]
+    near = did_you_mean(key, [*QUANTILE_KEYS, "good_ratio_min", *_SLICE_KEYS]).split("? known")[0]
     prefix = f"{near}? " if near.startswith("did you mean") else ""
     return f"{prefix}known: {', '.join(others)}, and the same with {', '.join(p for p in QUANTILES if p != 'p95')}"
 

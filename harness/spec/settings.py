@@ -154,13 +154,15 @@ def _read_check(entry: object, document: Document, at: KeyPath) -> CheckSpec:
 
 
 def _check_repeats(checks: tuple[CheckSpec, ...], document: Document, at: KeyPath) -> None:
-    """Several ``slo`` are fine, one per phase; any other repetition would print two findings of one name."""
+    """Several ``slo`` are fine, one for each phase and kind of request; any other repetition would print two findings
+    of one name."""
     seen: list[tuple[str, str]] = []
     for index, check in enumerate(checks):
-        key = (check.name, check.phase if isinstance(check, SloSpec) else "")
+        key = (check.name, f"{check.phase} {check.slice}".rstrip() if isinstance(check, SloSpec) else "")
         if key in seen:
             what = f"slo of phase {key[1]!r}" if key[1] else check.name
-            raise document.mistake((*at, "checks", index, check.name), f"{what} is asked for twice", "keep one of them")
+            where = (*at, "checks", index, check.name)
+            raise document.mistake(where, f"{what} is asked for twice", "keep one of them")
         seen.append(key)
 
 

@@ -181,10 +181,14 @@ class Story:
         group: str | None = None,
         grace_s: int = 90,
         pre_stop_s: int = 10,
+        labels: Json | None = None,
+        annotations: Json | None = None,
     ) -> None:
         """A pod of a ReplicaSet. One that was there before second 0 is Ready; a later one goes through its stages."""
         self._nodes[name] = node
         pod = pod_body(app, group, grace_s, pre_stop_s)
+        pod["metadata"]["labels"] |= labels or {}
+        pod["metadata"]["annotations"] = annotations or {}
         if at_s < 0:
             pod["spec"]["nodeName"] = node
             pod["status"] = serving()

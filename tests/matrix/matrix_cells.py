@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from matrix_rows import ROOT, Row
+from matrix_row import ROOT, Row
 
 from harness.history.reader import History
 from harness.run.judging import judge_run, write_verdict
@@ -48,8 +48,10 @@ class Cell:
     said: tuple[Said, ...]
     cpu_s: float
 
-    def of(self, check: str) -> Said | None:
-        return next((s for s in self.said if s.check == check), None)
+    def of(self, check: str, words: Sequence[str] = ()) -> Said | None:
+        """What the check said; where it is asked for several times, what has the words."""
+        own = [s for s in self.said if s.check == check]
+        return next((s for s in own if all(word in s.text for word in words)), own[0] if own else None)
 
     @property
     def failed(self) -> tuple[str, ...]:

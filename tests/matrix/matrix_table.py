@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from matrix_cells import Cell
-from matrix_rows import Row
+from matrix_row import Row
 
 
 class Came(enum.StrEnum):
@@ -23,10 +23,11 @@ class Came(enum.StrEnum):
 
 
 def came_of(row: Row, cell: Cell) -> Came:
-    """A run that must be unknown and fails is a false alarm: what it accuses is not to blame."""
+    """A run that must be unknown and fails is a false alarm, and so is a check that fails though its promise was kept:
+    what they accuse is not to blame."""
     if cell.status.startswith("crashed"):
         return Came.CRASHED
-    said = cell.of(row.check)
+    said = cell.of(row.check, row.words)
     named = said is not None and all(word in said.text for word in row.words)
     if row.status == "unknown":
         if cell.status == "fail":
@@ -38,7 +39,11 @@ def came_of(row: Row, cell: Cell) -> Came:
         return Came.MISSED
     if cell.status == "unknown":
         return Came.UNJUDGED
-    return Came.RIGHT if said is not None and said.judged == "fail" and named else Came.OTHER
+    if set(row.innocent) & set(cell.failed):
+        return Came.FALSE_ALARM
+    others = [(cell.of(check, [word]), word) for check, word in row.also]
+    seen = all(other is not None and other.judged == "fail" and word in other.text for other, word in others)
+    return Came.RIGHT if said is not None and said.judged == "fail" and named and seen else Came.OTHER
 
 
 def came_of_healthy(cell: Cell) -> Came:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 import yaml
 from matrix_cells import Cell, Said, run_cell, run_row
-from matrix_rows import HEALTHY, ROOT, ROWS, Row
+from matrix_row import ROOT, Row
+from matrix_rows import HEALTHY, ROWS
 from matrix_table import Came, came_of, came_of_healthy
 
 from fakes.config import PlantedBug

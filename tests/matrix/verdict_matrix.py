@@ -16,7 +16,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from matrix_cells import Cell, run_cell
-from matrix_rows import HEALTHY, ROOT, ROWS, Row
+from matrix_row import ROOT, Row
+from matrix_rows import HEALTHY, ROWS
 from matrix_table import HEALTHY_HEAD, ROW_HEAD, bad, healthy_line, row_line
 
 PAGE = ROOT / "docs" / "verdict-matrix.md"
@@ -74,7 +75,7 @@ def _run_job(job: Job) -> Cell:
 
 
 def _said(row: Row, cell: Cell) -> str:
-    said = cell.of(row.check)
+    said = cell.of(row.check, row.words)
     return f"{said.judged}: {said.text}" if said else f"{row.check} was not asked for"
 
 

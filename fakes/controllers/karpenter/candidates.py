@@ -67,9 +67,11 @@ def node_block(claim: Json, node: Json | None, *, nominated: bool, marked: bool)
     return Blocked("") if kept.get(api.DO_NOT_DISRUPT) == "true" else None
 
 
-def pods_block(pods: Sequence[Json], budgets: Iterable[Json], now: datetime, scale: float) -> Blocked | None:
-    """``scale``: scenario seconds per second of ``now``."""
-    if any(is_kept(pod, now, scale) for pod in pods):
+def pods_block(
+    pods: Sequence[Json], budgets: Iterable[Json], now: datetime, scale: float, *, keeps: bool = True
+) -> Blocked | None:
+    """``scale``: scenario seconds per second of ``now``. ``keeps=False`` plants a bug: nobody is left alone."""
+    if keeps and any(is_kept(pod, now, scale) for pod in pods):
         return Blocked("", by_pods=True)
     found = list(budgets)
     for pod in pods:

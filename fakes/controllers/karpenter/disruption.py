@@ -8,12 +8,13 @@ are deleted, which drains the nodes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
 from fakes.clock import WallClock
+from fakes.config import PlantedBug
 from fakes.controllers.controller import retry_delay_s
 from fakes.controllers.events import EventRecorder
 from fakes.controllers.karpenter import api, consolidation
@@ -46,12 +47,20 @@ SAID_AGAIN_S = 900
 class Disruption:
     """``provisioner`` makes the replacements, and its view of the cluster is this controller's, too."""
 
-    def __init__(self, kube: Kube, wall: WallClock, timing: Timing, provisioner: Provisioner) -> None:
+    def __init__(
+        self,
+        kube: Kube,
+        wall: WallClock,
+        timing: Timing,
+        provisioner: Provisioner,
+        bugs: Collection[PlantedBug] = (),
+    ) -> None:
         self._kube = kube
         self._wall = wall
         self._timing = timing
         self._provisioner = provisioner
         self._view = provisioner.view
+        self._keeps = PlantedBug.DO_NOT_DISRUPT_IGNORED not in bugs
         self._events = EventRecorder(kube, wall, "karpenter")
         self._said_s: dict[tuple[str, str], float] = {}
         self._tasks: asyncio.TaskGroup | None = None
@@ -113,7 +122,7 @@ class Disruption:
             blocked = node_block(claim, node, nominated=nominated, marked=marked)
             pods = list(self._view.pods_on.get(name))
             if blocked is None:
-                blocked = pods_block(pods, self._view.budgets.objects.values(), now, scale)
+                blocked = pods_block(pods, self._view.budgets.objects.values(), now, scale, keeps=self._keeps)
                 if blocked is not None and reason == DRIFTED and claim["spec"].get("terminationGracePeriod"):
                     blocked = None
             if blocked is not None or node is None:

@@ -42,6 +42,7 @@ from harness.kube.port import (
     Resource,
 )
 
+CORDON_TAINT = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
 
 
@@ -100,7 +101,9 @@ class Termination:
             found.append((NODE, node))
         await self._delete(NODE_CLAIM, name)
         if PlantedBug.DRAIN_TAINTS_ANOTHER_NODE in self._bugs:
-            await self._taint_another(name)
+            await self._mark_another(name, cordon=False)
+        if PlantedBug.DRAIN_CORDONS_ANOTHER_NODE in self._bugs:
+            await self._mark_another(name, cordon=True)
         for resource, obj in found:
             await self._events.warning(resource, obj, "SpotInterrupted", "Spot interruption warning was triggered")
             said = f"Interruption triggered termination for the {resource.kind}"
@@ -113,12 +116,15 @@ class Termination:
                 said = "Spot rebalance recommendation was triggered"
                 await self._events.normal(resource, obj, "SpotRebalanceRecommendation", said)
 
-    async def _taint_another(self, name: str) -> None:
-        """A planted bug: the taint goes to a second node too, and nobody takes it away."""
+    async def _mark_another(self, name: str, *, cordon: bool) -> None:
+        """A planted bug: the taint, or a cordon, goes to a second node too, and nobody takes it away."""
         others = sorted((n for n in self._nodes.values() if name_of(n) != name), key=name_of)
         if others:
-            taints = [*((others[0].get("spec") or {}).get("taints") or ()), api.DISRUPTED_TAINT]
-            await self._kube.update(NODE, merged(others[0], spec={**(others[0].get("spec") or {}), "taints": taints}))
+            spec = others[0].get("spec") or {}
+            taint = CORDON_TAINT if cordon else api.DISRUPTED_TAINT
+            spec = {**spec, "taints": [*(spec.get("taints") or ()), taint]}
+            spec |= {"unschedulable": True} if cordon else {}
+            await self._kube.update(NODE, merged(others[0], spec=spec))
 
     async def _reconcile(self, name: str) -> None:
         """One write per pass: its echo brings the next."""
@@ -154,7 +160,7 @@ class Termination:
         leaving = drain_group(self._pods_on.get(name_of(node)))
         left_s = self._left_s(claim)
         for pod in leaving:
-            if is_active(pod) and not is_kept(pod, self._wall.now(), self._timing.time_scale):
+            if is_active(pod) and not self._is_kept(pod):
                 self._start_evicting(pod, node)
             if left_s is not None:
                 await self._hurry(pod, left_s, node)
@@ -171,6 +177,10 @@ class Termination:
         if await self._set(claim, api.condition(api.DRAINED, "True")):
             return False
         return not await self._set(claim, api.condition(api.VOLUMES_DETACHED, "True"))
+
+    def _is_kept(self, pod: Json) -> bool:
+        ignored = PlantedBug.DO_NOT_DISRUPT_IGNORED in self._bugs
+        return not ignored and is_kept(pod, self._wall.now(), self._timing.time_scale)
 
     async def _set_deadline(self, claim: Json) -> bool:
         """Writes down when the drain ends by force, if it ever does; whether it was written just now."""

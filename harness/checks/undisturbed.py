@@ -1,0 +1,99 @@
+"""Pods that ask to be left alone (``karpenter.sh/do-not-disrupt``), and were taken by a drain all the same.
+
+As of Karpenter v1.15 only a claim's terminationGracePeriod may override the annotation, near its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.checks.departures import pods_scaled_away
+from harness.checks.sight import blind
+from harness.checks.story import moment, tell
+from harness.checks.units import NS_PER_MS, count, listed
+from harness.history.lives import Json, Life, condition, going, lives, node_of
+from harness.history.tables import ObjectEvent
+from harness.verdict import Evidence
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+
+_KEEP = "karpenter.sh/do-not-disrupt"
+_TAINT = "karpenter.sh/disrupted"
+_DEADLINE = "karpenter.sh/nodeclaim-termination-timestamp"
+_NEAR_NS = 250 * NS_PER_MS
+_BLINDING = frozenset({"Pod", "Node", "NodeClaim"})
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbed:
+    pod: Life
+    event: ObjectEvent
+    node: str
+
+
+def disturbed(history: History) -> list[Disturbed]:
+    """Only what was seen: a gap around the moment leaves it out. An annotation that is a duration is not judged."""
+    nodes = {life.name: life for life in lives(history.objects, "Node")}
+    ended = {str(c.last.get("status", {}).get("nodeName") or c.name) for c in _bounded(history)}
+    scaled = pods_scaled_away(history)
+    found: list[Disturbed] = []
+    for pod in lives(history.objects, "Pod"):
+        event = pod.when(going)
+        node = nodes.get(node_of(pod.last))
+        if event is None or node is None or pod.uid in scaled or node.name in ended or not _kept(event.object):
+            continue
+        reason = str(condition(event.object, "DisruptionTarget").get("reason") or "EvictionByEvictionAPI")
+        drained = node.when(_tainted)
+        if reason != "EvictionByEvictionAPI" or drained is None or drained.t_ns > event.t_ns + _NEAR_NS:
+            continue
+        if blind(history, _BLINDING, drained.t_ns - _NEAR_NS, event.t_ns + _NEAR_NS) is None:
+            found.append(Disturbed(pod, event, node.name))
+    return found
+
+
+def undisturbed_hidden(history: History) -> ObjectEvent | None:
+    """The gap that may hide how a pod went that asks to be left alone."""
+    scaled = pods_scaled_away(history)
+    went = (p for p in lives(history.objects, "Pod") if _kept(p.last) and p.uid not in scaled)
+    return blind(history, _BLINDING) if any(p.when(going) or p.gone for p in went) else None
+
+
+def _bounded(history: History) -> list[Life]:
+    """Claims whose drain ends by force at a time of their own."""
+    claims = lives(history.objects, "NodeClaim")
+    return [c for c in claims if _DEADLINE in (c.last.get("metadata", {}).get("annotations") or {})]
+
+
+def _kept(pod: Json) -> bool:
+    return (pod.get("metadata", {}).get("annotations") or {}).get(_KEEP) == "true"
+
+
+def _tainted(node: Json) -> bool:
+    return any(taint.get("key") == _TAINT for taint in node.get("spec", {}).get("taints") or ())
+
+
+def disturbed_sentence(found: Sequence[Disturbed]) -> str:
+    names = listed([f"{d.pod.name} on {d.node}" for d in found])
+    return f"{count(len(found), 'pod')} taken by a drain in spite of {_KEEP}: {names}"
+
+
+def disturbed_story(history: History, found: Sequence[Disturbed]) -> str:
+    first = found[0]
+    return tell(
+        promised=f"a pod with the annotation {_KEEP} is left where it is",
+        happened=disturbed_sentence(found),
+        when=moment(history, first.event.t_ns),
+        objects=[*(d.pod.name for d in found), *(d.node for d in found)],
+        cause=f"{first.node} was given the taint {_TAINT} and drained while {first.pod.name} asked to be left alone",
+        change="see why the provisioner takes nodes whose pods forbid it: its version, or somebody who drains by hand",
+    )
+
+
+def disturbed_rows(found: Sequence[Disturbed]) -> tuple[Evidence, ...]:
+    return tuple(
+        Evidence(f"objects:{d.event.index}", d.event.t_ns, f"{d.pod.name} asked to be left alone", {"node": d.node})
+        for d in found
+    )

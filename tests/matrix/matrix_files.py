@@ -1,0 +1,46 @@
+"""Experiments that are wrong themselves, one row each: the world is set up so that a promise breaks."""
+
+from __future__ import annotations
+
+from matrix_row import Row
+
+
+def _file(
+    name: str, breaks: str, check: str, *words: str, status: str = "fail", real: bool = False,
+    also: tuple[tuple[str, str], ...] = (), innocent: tuple[str, ...] = (),
+) -> Row:  # fmt: skip
+    return Row(breaks, check, words, (), f"experiments/negative/{name}.yaml", status, real, also, innocent)
+
+
+FILES: tuple[Row, ...] = (
+    _file("server-aborts-on-sigterm", "the same, as a file of its own", "graceful_drain", "aborted on SIGTERM"),
+    _file("drain-ignores-pdb", "the same, as a file of its own", "pdb", "deleted past the Eviction API"),
+    _file("gang-bound-one-by-one", "the same, as a file of its own", "gang", "held 2 of the 4"),
+    _file("autoscaler-does-not-answer", "the same, as a file of its own", "scale_up", "no replica was decided"),
+    _file("budget-blocks-for-ever", "a budget allows nothing, ever", "pdb", "even with all pods healthy"),
+    _file("budget-selects-nothing", "a budget's selector matches no pod", "pdb", "selects nothing"),
+    _file("two-budgets-share", "two budgets cover the same pods", "pdb", "at once"),
+    _file("fault-hits-nothing", "the fault hits no replica", "graceful_drain", "no stream", status="unknown"),
+    _file("load-not-offered", "the load goes out late", "load_offered", "late", status="unknown"),
+    _file(
+        "grace-too-short",
+        "the grace of its pods is shorter than its answers",
+        "graceful_drain",
+        "killed at the end of its grace",
+        "set terminationGracePeriodSeconds to",
+        real=True,
+        innocent=("pdb",),
+    ),
+    _file("two-autoscalers", "two autoscalers have one workload", "controllers", "for autoscalers at once"),
+    _file("two-half-gangs", "two gangs each hold half of what they need", "gang", "deadlock"),
+    _file("too-much-spot", "all replicas stand on spot nodes", "capacity", "spot_ratio was 1", "off spot"),
+    _file("gpus-idle", "three quarters of the GPUs serve nobody", "capacity", "gpu_idle_ratio was"),
+    _file(
+        "unsteady-start",
+        "it is not steady before the fault",
+        "steady_before",
+        "not met before the fault",
+        status="unknown",
+    ),
+    _file("too-few-requests", "too few requests for what is asked", "slo", "too few to be sure", status="unknown"),
+)
