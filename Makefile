@@ -40,6 +40,9 @@ behaviour: $(READY)  ## scenarios on the embedded control plane and on a real on
 test-controlplane: $(READY)  ## the shipped experiments on a real control plane; exits 77 where its programs are missing
 	@$(BIN)/python tests/whole_runs/repeat.py --target controlplane --seeds 1 --reports reports/controlplane
 
+test-real-vllm: $(READY)  ## real vLLM servers beside the fake and as pods; installs one on first use (3 GB, minutes; exits 77 where it cannot)
+	@$(BIN)/python tests/real_vllm/whole.py $(ARGS)
+
 conformance: $(READY)  ## the embedded API beside a real kube-apiserver, case by case (77 where the programs are missing)
 	@$(BIN)/python tests/conformance/whole.py --rounds 3 --write docs/conformance.md
 

@@ -123,6 +123,16 @@ class PoolConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessImage:
+    """Containers whose image's name contains ``image`` are real processes: ``command`` with ``{port}``, ``{pod}`` and,
+    for the container's own command line, ``{args}``."""
+
+    image: str
+    command: tuple[str, ...]
+    env: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class WorldConfig:
     seed: int
     time_scale: float
@@ -131,6 +141,7 @@ class WorldConfig:
     planted_bugs: frozenset[PlantedBug] = frozenset()
     gateway_namespace: str = "inference"
     gateway_service: str = "llm"
+    processes: tuple[ProcessImage, ...] = ()
 
     def has(self, bug: PlantedBug) -> bool:
         return bug in self.planted_bugs
@@ -145,6 +156,10 @@ class WorldConfig:
         if unknown := set(raw) - known:
             raise ValueError(f"unknown world settings: {sorted(unknown)}; known: {sorted(known)}")
         raw["pools"] = tuple(PoolConfig(**p) for p in raw["pools"])
+        raw["processes"] = tuple(
+            ProcessImage(p["image"], tuple(p["command"]), tuple((k, v) for k, v in p["env"]))
+            for p in raw.get("processes", ())
+        )
         raw["planted_bugs"] = frozenset(PlantedBug(b) for b in raw.get("planted_bugs", ()))
         return cls(**raw)
 

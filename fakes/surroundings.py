@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from random import Random
 from typing import Any
 
 from fakes.clock import WallClock
 from fakes.cloud.cloud import Cloud, Instance
 from fakes.cloud.node_controller import CloudNodeController
-from fakes.config import PlantedBug, WorldConfig
+from fakes.config import PlantedBug, ProcessImage, WorldConfig
 from fakes.control.control import Control
 from fakes.control.door import DoorKube, Doors
 from fakes.control.pods import PodTrouble, meddled
@@ -39,6 +40,7 @@ from fakes.nodes.images import Registry
 from fakes.nodes.kubelet import Kubelet
 from fakes.nodes.logs import PodLogs, Say
 from fakes.nodes.node_agent import LEASE_NAMESPACE
+from fakes.nodes.process_container import ProcessContainer
 from fakes.nodes.runtime import Container
 from fakes.nodes.script_container import ImageRuntime
 from fakes.timing import PRESETS, Timing
@@ -85,7 +87,8 @@ class Surroundings:
         self.registry = Registry()
         self.logs = PodLogs(wall)
         self._tasks = asyncio.TaskGroup()
-        self._runtime = ImageRuntime(self.timing, {"vllm": self._model_server})
+        processes = {image.image: partial(_local_process, image) for image in config.processes}
+        self._runtime = ImageRuntime(self.timing, {**processes, "vllm": self._model_server})
         self._pod_informer = Informer(self.kube("kubelet"), POD)
         self._pods = AssignedPods(self._pod_informer)
         self.cloud = Cloud(
@@ -201,3 +204,9 @@ class Surroundings:
         )
         await server.start()
         return await meddled(pod, server, self._pod_trouble)
+
+
+async def _local_process(image: ProcessImage, pod: Json, container: Json, say: Say) -> Container:
+    process = ProcessContainer(pod, container, image, say)
+    await process.start()
+    return process

@@ -31,7 +31,9 @@ URGENT_BELOW = 0
 CRASH_AT = 6
 """Requests in flight at which a server runs out of memory, or its engine dies."""
 STUCK_AFTER = 40
-"""Requests that a server has begun when its engine, or all of its process, stops to move."""
+"""Requests that a server has begun when its engine stops to move."""
+SILENT_AFTER = 52
+"""The same for all of its process."""
 BUSY_AT = 3
 """Requests in flight at which a server sends others away."""
 
@@ -83,7 +85,7 @@ class Mischief:
             crash_at=once(PlantedBug.SERVER_CRASHES_UNDER_LOAD, CRASH_AT),
             engine_dies_at=once(PlantedBug.SERVER_ENGINE_DIES, CRASH_AT),
             engine_stuck_after=STUCK_AFTER if PlantedBug.SERVER_ENGINE_STUCK in bugs else None,
-            silent_after=once(PlantedBug.SERVER_NEVER_ANSWERS, STUCK_AFTER),
+            silent_after=once(PlantedBug.SERVER_NEVER_ANSWERS, SILENT_AFTER),
             busy_at=BUSY_AT if PlantedBug.SERVER_SENDS_AWAY in bugs else None,
             rng=rng,
         )

@@ -117,12 +117,32 @@ class PoolSpec(SpecModel):
         return self
 
 
+class ProcessSpec(SpecModel):
+    """Containers of images whose name contains ``image`` are real processes of this machine. In ``command``, ``{port}``
+    is the port to listen on, ``{pod}`` the pod's name, and ``{args}`` all words of the container's own command line."""
+
+    image: Text
+    command: tuple[Text, ...] = Field(min_length=1)
+    env: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _is_told_its_port(self) -> ProcessSpec:
+        if not any("{port}" in word for word in self.command):
+            raise mistake(
+                "no word of the command has {port}, so the process cannot know where to listen",
+                key=("command",),
+                hint="for vLLM: [.../bin/vllm, serve, MODEL, --port, '{port}', '{args}']",
+            )
+        return self
+
+
 class WorldSpec(SpecModel):
     """Only for targets whose cloud is emulated."""
 
     preset: PresetName = "quick"
     pools: tuple[PoolSpec, ...] = Field(min_length=1)
     planted_bugs: tuple[PlantedBugName, ...] = ()
+    processes: tuple[ProcessSpec, ...] = ()
 
     @model_validator(mode="after")
     def _names_differ(self) -> WorldSpec:

@@ -23,6 +23,8 @@ from harness.targets.wanted import Places, Wanted, planned_fleet
 
 START_TIMEOUT_S = 30
 AVAILABLE_TIMEOUT_S = 60
+PROCESSES_TIMEOUT_S = 900
+"""Where containers are real processes: two model servers that load at once on two cores take minutes."""
 STOP_GRACE_S = 3
 READY_FILE = "world-ready.json"
 
@@ -97,7 +99,8 @@ class EmbeddedTarget:
             await apply(kube, self._wanted.objects)
             if self._wanted.selector:
                 namespace, selector = self._config.gateway_namespace, self._wanted.selector
-                await self._unless_died(wait_until_available(kube, namespace, selector, AVAILABLE_TIMEOUT_S))
+                patience_s = PROCESSES_TIMEOUT_S if self._config.processes else AVAILABLE_TIMEOUT_S
+                await self._unless_died(wait_until_available(kube, namespace, selector, patience_s))
         return connection
 
     async def down(self) -> None:

