@@ -26,6 +26,7 @@ from fakes.controllers.hpa import HpaController
 from fakes.controllers.leader import keep_leading
 from fakes.controllers.leaderworkerset import LeaderWorkerSetController
 from fakes.controllers.leaderworkerset_objects import admitted
+from fakes.controllers.namespace import NamespaceController
 from fakes.controllers.node_lifecycle import NodeLifecycleController
 from fakes.controllers.pod_group_protection import PodGroupProtection
 from fakes.controllers.replicaset import ReplicaSetController
@@ -91,6 +92,7 @@ class World:
             StatefulSetController(manager("statefulset"), wall, admitted).run(),
             LeaderWorkerSetController(kube("leaderworkerset"), wall).run(),
             GarbageCollector(manager("garbage-collector"), wall, timing, bugs).run(),
+            NamespaceController(manager("namespace"), wall, timing).run(),
             PodGroupProtection(manager("podgroup-protection")).run(),
             keep_leading(manager(), wall, timing, "kube-controller-manager"),
             keep_leading(kube("kube-scheduler"), wall, timing, "kube-scheduler"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from harness.kube.port import Json, Resource
+from harness.kube.port import ApiError, Json, Resource
 
 
 def name_of(obj: Json) -> str:
@@ -120,6 +120,11 @@ def pod_ip(pod: Json) -> str:
 def merged(base: Json, **parts: Any) -> Json:
     """A copy of ``base`` with whole top-level parts replaced; the other parts are shared, never changed."""
     return {**base, **parts}
+
+
+def is_namespace_terminating(error: ApiError) -> bool:
+    causes = (error.body.get("details") or {}).get("causes") or ()
+    return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
 
 
 def sorted_by_name(objects: Iterable[Json]) -> list[Json]:

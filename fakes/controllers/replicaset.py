@@ -23,6 +23,7 @@ from fakes.controllers.objects import (
     generation_of,
     is_active,
     is_controlled_by,
+    is_namespace_terminating,
     is_ready,
     is_terminal,
     is_terminating,
@@ -228,6 +229,8 @@ class ReplicaSetController:
         try:
             await self._kube.create(POD, pod, namespace)
         except (ApiError, ConnectionError) as error:
+            if isinstance(error, ApiError) and is_namespace_terminating(error):
+                return  # nothing can be made there any more; as it stays expected, nobody tries again soon
             expected.created.discard((namespace, name))
             if not isinstance(error, AlreadyExists):
                 await self._events.warning(REPLICA_SET, owner, "FailedCreate", f"Error creating: {error}")

@@ -274,7 +274,7 @@ class Api:
 
     def _follow(self, kind: Kind, obj: Json) -> None:
         """What the store does on its own once an object is there."""
-        if kind.resource == port.NAMESPACE:
+        if kind.resource == port.NAMESPACE and "deletionTimestamp" not in obj["metadata"]:
             for resource, item in furniture(self.store.wall, self.store.rng, obj["metadata"]["name"]):
                 if self.store.find(resource, item["metadata"]["namespace"], item["metadata"]["name"]) is None:
                     self.store.put(resource, item)

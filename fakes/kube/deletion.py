@@ -1,4 +1,7 @@
-"""Deletion: at once, gracefully for pods, in steps where there are finalizers, and of whole namespaces."""
+"""Deletion: at once, gracefully for pods, in steps where there are finalizers.
+
+A namespace is only marked; who empties it is the namespace controller.
+"""
 
 from __future__ import annotations
 
@@ -71,15 +74,11 @@ class Deleter:
         return Deleted(self.remove(resource, old.object), True) if gone else Deleted(old, False)
 
     def remove(self, resource: Resource, obj: Json) -> Stored:
-        """Takes it away, and with it a namespace that was only waiting for this."""
         last = self._store.remove(resource, obj)
         if resource == crds.RESOURCE:
             crds.withdraw(self._store, obj)
-        namespace = obj["metadata"].get("namespace")
-        if namespace:
-            if resource == port.POD and (group := group_of(obj)):
-                self._finish_group(namespace, group)
-            self._finish_namespace(namespace)
+        if resource == port.POD and (group := group_of(obj)):
+            self._finish_group(obj["metadata"]["namespace"], group)
         return last
 
     def _finish_group(self, namespace: str, name: str) -> None:
@@ -136,25 +135,11 @@ class Deleter:
             return Deleted(old, False)
         marked = self._marked(old.object, 0, _finalizers(old.object["metadata"], options))
         del marked["metadata"]["deletionGracePeriodSeconds"]
-        last = self._store.put(port.NAMESPACE, marked | {"status": {"phase": "Terminating"}})
-        for kind in list(self._store.kinds.stored.values()):
-            if kind.resource.namespaced:
-                for stored in list(self._store.items(kind.resource, name)):
-                    self.delete(kind.resource, stored, DeleteOptions())
-        self._finish_namespace(name)
+        status = (old.object.get("status") or {}) | {"phase": "Terminating"}
+        last = self._store.put(port.NAMESPACE, marked | {"status": status})
+        if is_finished(last.object):
+            return Deleted(self.remove(port.NAMESPACE, last.object), True)
         return Deleted(last, False)
-
-    def _finish_namespace(self, name: str) -> None:
-        found = self._store.find(port.NAMESPACE, "", name)
-        if found is None or not found.object["metadata"].get("deletionTimestamp"):
-            return
-        if found.object["metadata"].get("finalizers") or self._holds_anything(name):
-            return
-        self._store.remove(port.NAMESPACE, found.object)
-
-    def _holds_anything(self, namespace: str) -> bool:
-        namespaced = (k.resource for k in self._store.kinds.stored.values() if k.resource.namespaced)
-        return any(True for resource in namespaced for _ in self._store.items(resource, namespace))
 
 
 def _finalizers(meta: Json, options: DeleteOptions) -> list[str]:

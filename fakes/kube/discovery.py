@@ -15,7 +15,7 @@ GIT_VERSION = "v1.37.2"
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _SUBRESOURCE_KINDS = {"scale": ("autoscaling", "v1", "Scale"), "eviction": ("policy", "v1", "Eviction"),
                       "binding": ("", "v1", "Binding")}  # fmt: skip
-_SUBRESOURCE_VERBS = {"eviction": ["create"], "binding": ["create"], "log": ["get"]}
+_SUBRESOURCE_VERBS = {"eviction": ["create"], "binding": ["create"], "log": ["get"], "finalize": ["update"]}
 _DISCOVERY = "apidiscovery.k8s.io"
 
 # Groups that answer reviews only; nothing in them is stored.

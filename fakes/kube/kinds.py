@@ -77,6 +77,8 @@ class Kind:
     @property
     def subresources(self) -> tuple[str, ...]:
         names = tuple(n for n, served in (("status", self.status), ("scale", bool(self.scale))) if served)
+        if self.resource == port.NAMESPACE:
+            return (*names, "finalize")
         return (*names, "eviction", "binding", "log") if self.resource == port.POD else names
 
 

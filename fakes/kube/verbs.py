@@ -113,8 +113,6 @@ class Verbs:
         sub, kind, name = target.subresource, target.kind, target.name or ""
         if sub in _NOT_SERVED and kind.resource in (port.POD, port.NODE, port.SERVICE, port.SERVICE_ACCOUNT):
             raise not_served(f"{kind.resource.plural}/{sub}")
-        if kind.resource == port.NAMESPACE and sub == "finalize":
-            raise not_served("namespaces/finalize")
         if sub in ("status", "scale") and kind.custom and sub not in kind.subresources:
             raise not_found(kind.resource, name)
         if sub not in kind.subresources or target.rest:
@@ -129,6 +127,11 @@ class Verbs:
                 return self._shown(request, kind, stored, write)
             case "status", "PATCH":
                 return await self._patch(request, target, name)
+            case "finalize", "PUT":
+                write = write_of(request)
+                body = await read_body(request, write, kind)
+                stored = self._api.update(kind.resource, None, name, body, write, "finalize")
+                return self._shown(request, kind, stored, write)
             case "scale", _:
                 return await self._scale(request, target, name)
             case "eviction", "POST":

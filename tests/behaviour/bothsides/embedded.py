@@ -23,6 +23,7 @@ from fakes.controllers.disruption import DisruptionController
 from fakes.controllers.endpointslice import EndpointSliceController
 from fakes.controllers.garbage import GarbageCollector
 from fakes.controllers.hpa import HpaController
+from fakes.controllers.namespace import NamespaceController
 from fakes.controllers.node_lifecycle import NodeLifecycleController
 from fakes.controllers.pod_group_protection import PodGroupProtection
 from fakes.controllers.replicaset import ReplicaSetController
@@ -103,6 +104,7 @@ def controllers(store: Store, wall: WallClock, metrics: GivenMetrics, seed: int)
         DisruptionController(kube, wall).run(),
         NodeLifecycleController(kube, wall, timing).run(),
         GarbageCollector(kube, wall, timing).run(),
+        NamespaceController(kube, wall, timing).run(),
         PodGroupProtection(kube).run(),
         Scheduler(LocalKube(store, "kube-scheduler"), wall, timing).run(),
     ]

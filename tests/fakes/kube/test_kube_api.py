@@ -235,19 +235,19 @@ async def test_delete_preconditions(kube: LocalKube) -> None:
     await kube.delete(port.POD, "p", "default", uid=made["metadata"]["uid"])
 
 
-async def test_a_namespace_goes_with_what_is_in_it(kube: LocalKube) -> None:
+async def test_a_namespace_that_is_deleted_takes_nothing_more_and_goes_when_it_is_finalized(kube: LocalKube) -> None:
     await kube.create(port.NAMESPACE, {"metadata": {"name": "inference"}})
-    body = pod(namespace="inference")
-    body["spec"]["nodeName"] = "n1"
-    await kube.create(port.POD, body)
     await kube.create(port.CONFIG_MAP, {"metadata": {"name": "c"}}, "inference")
     await kube.delete(port.NAMESPACE, "inference")
-    assert (await kube.get(port.NAMESPACE, "inference"))["status"]["phase"] == "Terminating"
-    assert not (await kube.list(port.CONFIG_MAP, "inference")).items
+    there = await kube.get(port.NAMESPACE, "inference")
+    assert (there["status"]["phase"], there["spec"]["finalizers"]) == ("Terminating", ["kubernetes"])
     with pytest.raises(port.ApiError) as refused:
         await kube.create(port.CONFIG_MAP, {"metadata": {"name": "d"}}, "inference")
     assert refused.value.status == 403
-    await kube.delete(port.POD, "p", "inference", grace_s=0)
+    assert "because it is being terminated" in refused.value.message
+    assert (await kube.update(port.NAMESPACE, there | {"spec": {}}))["spec"]["finalizers"] == ["kubernetes"]
+    there = await kube.get(port.NAMESPACE, "inference")
+    await kube.update(port.NAMESPACE, there | {"spec": {}}, subresource="finalize")
     with pytest.raises(port.NotFound):
         await kube.get(port.NAMESPACE, "inference")
 

@@ -140,8 +140,8 @@ async def test_kinds_that_kubectl_sends_as_protobuf(kubectl: Kubectl) -> None:
     assert await kubectl("get", "cm", "c", "-n", "team", "-o", "jsonpath={.data.a}") == "b"
     assert await kubectl("get", "deploy", "d", "-n", "team", "-o", "jsonpath={.spec.replicas}") == "3"
     assert (await kubectl("auth", "can-i", "create", "pods")).strip() == "yes"
-    assert "namespace/team created" not in await kubectl("delete", "namespace", "team")
-    assert "NotFound" in await kubectl("get", "namespace", "team", fails=True)
+    assert 'namespace "team" deleted' in await kubectl("delete", "namespace", "team", "--wait=false")
+    assert "Terminating" in await kubectl("get", "namespace", "team")
 
 
 async def test_describe_wait_and_api_resources(served: Served, kubectl: Kubectl) -> None:

@@ -158,14 +158,6 @@ async def ports_by_name(stage: Stage) -> None:
 
 
 SLICES = (ENDPOINT_SLICE, POD)
-AT_ONCE = tuple(
-    Explained(
-        pattern,
-        "the embedded API server deletes what is in a namespace at once; a real namespace controller waits five "
-        "seconds, deletes the pods first, the rest when they are gone, and keeps conditions on the namespace meanwhile",
-    )
-    for pattern in ("ConfigMap *", "Deployment *", "ReplicaSet *", "Pod *", "Namespace *, condition *")
-)
 LOST = (
     Explained(
         "Deployment web, co*", "a Deployment whose ReplicaSets are being orphaned may count them as lost before it goes"
@@ -197,8 +189,7 @@ SCENARIOS = (
         "a namespace and all that is in it",
         namespace_deleted,
         looks=(*LOOKS, NAMESPACE),
-        explained=AT_ONCE,
-        within_s=13.0,
+        within_s=8.0,
     ),
     Scenario("pods-to-delete", "which pods of a ReplicaSet go first", cheapest_first, looks=(REPLICA_SET, POD, EVENT)),
     Scenario("pod-released", "a pod whose labels change leaves its ReplicaSet", failed_pods, looks=(REPLICA_SET, POD)),
