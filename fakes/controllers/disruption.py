@@ -25,12 +25,12 @@ from fakes.controllers.objects import (
     is_terminating,
     merged,
     namespace_of,
-    uid_of,
 )
+from fakes.controllers.owner_scale import Owner, OwnerScales, ScaleUnknown
 from fakes.controllers.rollout import wanted_replicas
 from fakes.controllers.tally import Tally
 from fakes.kube.selectors import match_label_selector
-from harness.kube.port import DEPLOYMENT, PDB, POD, REPLICA_SET, EventType, Json, Kube, NotFound
+from harness.kube.port import PDB, POD, EventType, Json, Kube, NotFound
 
 UNMANAGED = (
     "Pods selected by this PodDisruptionBudget (selector: {}) were found to be unmanaged. As a result, the status of "
@@ -39,24 +39,15 @@ UNMANAGED = (
 )
 
 
-class _Owner(NamedTuple):
-    """The controller that a pod names."""
-
-    kind: str
-    name: str
-    uid: str
-
-
 class _Face(NamedTuple):
     """What of a pod its budgets count."""
 
     healthy: bool
-    owner: _Owner | None
+    owner: Owner | None
 
     @classmethod
     def of(cls, pod: Json) -> _Face:
-        ref = controller_of(pod)
-        return cls(is_healthy(pod), None if ref is None else _Owner(ref["kind"], ref["name"], ref["uid"]))
+        return cls(is_healthy(pod), Owner.of(pod))
 
 
 class DisruptionController:
@@ -69,19 +60,18 @@ class DisruptionController:
         self._events = EventRecorder(kube, wall, "controllermanager")
         self._pdbs = Informer(kube, PDB)
         self._pods = Informer(kube, POD)
-        self._sets = Informer(kube, REPLICA_SET)
-        self._deployments = Informer(kube, DEPLOYMENT)
+        self._scales = OwnerScales(kube)
         self._pdbs_of = self._pdbs.index(namespace_of)
         self._pods_of = self._pods.index(namespace_of)
         self._selected: dict[Key, Tally[_Face]] = {}  # by budget
         self._loop: Reconciler[Key] = Reconciler(self._sync)
         self._pdbs.on_change(self._pdb_changed)
         self._pods.on_change(self._pod_changed)
-        self._sets.on_change(self._scale_changed)
-        self._deployments.on_change(self._scale_changed)
+        for owners in self._scales.informers:
+            owners.on_change(self._scale_changed)
 
     async def run(self) -> None:
-        await run_controller((self._deployments, self._sets, self._pods, self._pdbs), self._loop.run)
+        await run_controller((*self._scales.informers, self._pods, self._pdbs), self._loop.run)
 
     def _pdb_changed(self, type: EventType, new: Json, old: Json | None) -> None:
         key = key_of(new)
@@ -123,13 +113,12 @@ class DisruptionController:
         if not len(tally):
             await self._events.normal(PDB, pdb, "NoPods", "No matching pods found")
         now, stamp = self._wall.now(), self._wall.stamp()
-        scale, unmanaged = self._scale_of(key[0], tally)
-        if unmanaged and _needs_scale(pdb):
-            why = UNMANAGED.format(selector_in_go(pdb["spec"].get("selector")))
-            await self._events.warning(PDB, pdb, "UnmanagedPods", why)
         try:
+            scale = await self._scale_of(pdb, tally) if _needs_scale(pdb) else 0
             status = next_status(pdb, self._counted(pdb, tally), scale, now, stamp)
-        except ValueError as error:  # a value that is neither a number nor a percentage
+        except (ScaleUnknown, ValueError) as error:  # ValueError: a value that is neither a number nor a percentage
+            why = f"Failed to calculate the number of expected pods: {error}"
+            await self._events.warning(PDB, pdb, "CalculateExpectedPodCountFailed", why)
             status = failed_status(pdb, str(error), stamp)
         if status != (pdb.get("status") or {}):
             try:
@@ -152,31 +141,23 @@ class DisruptionController:
         healthy = sum(n for face, n in tally.counts.items() if face.healthy or self._counts_unready)
         return Selected(len(tally), healthy, noted)
 
-    def _scale_of(self, namespace: str, tally: Tally[_Face]) -> tuple[int, list[str]]:
-        """Replicas that the pods' controllers ask for, each counted once, and the names of pods without one."""
+    async def _scale_of(self, pdb: Json, tally: Tally[_Face]) -> int:
+        """Replicas that the pods' controllers ask for, each counted once. Raises ``ScaleUnknown``."""
         scales: dict[str, int] = {}
-        lost: set[_Owner | None] = set()
+        unmanaged = False
         for owner in {face.owner: None for face in tally.counts}:
-            found = None if owner is None else self._scale_of_owner(namespace, owner)
+            if owner is None:
+                unmanaged = True
+                continue
+            found = await self._scales.of(namespace_of(pdb), owner)
             if found is None:
-                lost.add(owner)
-            else:
-                scales[found[0]] = found[1]
-        unmanaged = [name for (_, name), face in tally.items() if face.owner in lost] if lost else []
-        return sum(scales.values()), unmanaged
-
-    def _scale_of_owner(self, namespace: str, ref: _Owner) -> tuple[str, int] | None:
-        if ref.kind != REPLICA_SET.kind:
-            return None
-        owner = self._sets.objects.get((namespace, ref.name))
-        if owner is None or uid_of(owner) != ref.uid:
-            return None
-        top = controller_of(owner)
-        if top is not None and top["kind"] == DEPLOYMENT.kind:
-            owner = self._deployments.objects.get((namespace, top["name"]))
-            if owner is None or uid_of(owner) != top["uid"]:
-                return None
-        return uid_of(owner), wanted_replicas(owner)
+                pod = next(name for (_, name), face in tally.items() if face.owner == owner)
+                raise ScaleUnknown(f'found no controllers for pod "{pod}"')
+            scales[found.uid] = found.replicas
+        if unmanaged:
+            why = UNMANAGED.format(selector_in_go(pdb["spec"].get("selector")))
+            await self._events.warning(PDB, pdb, "UnmanagedPods", why)
+        return sum(scales.values())
 
 
 def _selects(pdb: Json, pod: Json) -> bool:

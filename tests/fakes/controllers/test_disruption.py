@@ -13,11 +13,22 @@ from fakes.clock import stamp
 from fakes.controllers.budget import Need, Selected, is_healthy, need_of, next_status, still_disrupted
 from fakes.controllers.deployment import DeploymentController
 from fakes.controllers.disruption import DisruptionController
-from fakes.controllers.objects import is_ready, is_terminating, name_of
+from fakes.controllers.objects import condition_of, is_ready, is_terminating, name_of
 from fakes.controllers.replicaset import ReplicaSetController
 from fakes.controllers.scheduler import Scheduler
+from fakes.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from fakes.timing import Timing
-from harness.kube.port import DEPLOYMENT, PDB, Json, TooManyRequests
+from harness.kube.port import (
+    DEPLOYMENT,
+    LEADER_WORKER_SET,
+    NODE,
+    PDB,
+    POD,
+    STATEFUL_SET,
+    Json,
+    Resource,
+    TooManyRequests,
+)
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 
@@ -178,3 +189,79 @@ async def test_the_need_follows_the_scale():
             return (status["expectedPods"], status["desiredHealthy"], status["disruptionsAllowed"]) == (4, 3, 1)
 
         await eventually(followed)
+
+
+CRD: Json = {
+    "metadata": {"name": "fleets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "fleets", "singular": "fleet", "kind": "Fleet", "listKind": "FleetList"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object"}},
+                "subresources": {
+                    "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"},
+                },
+            }
+        ],
+    },
+}
+FLEET = Resource("example.com", "v1", "fleets", "Fleet", True)
+
+
+async def status_of_budget(cluster: Cluster, owner: Json) -> Json:
+    """Of maxUnavailable 25 % over one pod of that owner."""
+    pod = {"metadata": {"name": "p", "labels": {"app": "llm"}, "ownerReferences": [owner]}, **POD_SPEC}
+    await cluster.kube.create(POD, pod, NAMESPACE_NAME)
+    spec = {"maxUnavailable": "25%", "selector": {"matchLabels": {"app": "llm"}}}
+    await cluster.kube.create(PDB, {"metadata": {"name": "b"}, "spec": spec}, NAMESPACE_NAME)
+    await asyncio.sleep(1.0)
+    return (await cluster.kube.get(PDB, "b", NAMESPACE_NAME))["status"]
+
+
+POD_SPEC: Json = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+
+def owned_by(resource: Resource, name: str, uid: str) -> Json:
+    who = {"apiVersion": resource.api_version, "kind": resource.kind, "name": name, "uid": uid}
+    return who | {"controller": True, "blockOwnerDeletion": True}
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("resource", [STATEFUL_SET, FLEET, LEADER_WORKER_SET], ids=lambda r: r.kind)
+async def test_the_scale_of_whatever_owns_the_pods(resource: Resource) -> None:
+    cluster = Cluster()
+    template = {"metadata": {"labels": {"app": "llm"}}, **POD_SPEC}
+    spec = {"replicas": 8, "size": 8, "selector": {"matchLabels": {"app": "llm"}}, "template": template}
+    body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": "s"}, "spec": spec}
+    async with running(cluster, DisruptionController(cluster.kube, cluster.wall).run()):
+        await cluster.kube.create(CUSTOM_RESOURCE_DEFINITION, CRD)
+        made = await cluster.kube.create(resource, body, NAMESPACE_NAME)
+        status = await status_of_budget(cluster, owned_by(resource, "s", made["metadata"]["uid"]))
+        assert (status["expectedPods"], status["desiredHealthy"]) == (8, 6)
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(
+    ("owner", "why"),
+    [
+        (owned_by(STATEFUL_SET, "gone", "u"), 'found no controllers for pod "p"'),
+        (owned_by(NODE, "n", "u"), "nodes does not implement the scale subresource"),
+        (
+            owned_by(Resource("x.io", "v1", "xs", "X", True), "n", "u"),
+            'no matches for kind "X" in version "x.io/v1"',
+        ),
+    ],
+)
+async def test_a_budget_says_whose_scale_it_cannot_tell(owner: Json, why: str) -> None:
+    cluster = Cluster()
+    async with running(cluster, DisruptionController(cluster.kube, cluster.wall).run()):
+        status = await status_of_budget(cluster, owner)
+        told = condition_of({"status": status}, "DisruptionAllowed")
+        assert told is not None
+        assert (told["status"], told["reason"], told["message"]) == ("False", "SyncFailed", why)
+        assert status.get("disruptionsAllowed", 0) == 0
