@@ -156,7 +156,9 @@ class Gateway:
         return web.Response(body=self.metrics.text(self.router).encode(), headers={"Content-Type": CONTENT_TYPE})
 
     async def _forward(self, http: web.Request) -> web.StreamResponse:
-        request = request_bytes(http, await http.read())
+        body = await http.read()
+        self.metrics.came(body)
+        request = request_bytes(http, body)
         try:
             return await self.forwarder.forward(lambda backend: self._through(http, request, backend), _own_error)
         except ConnectionResetError:

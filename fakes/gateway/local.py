@@ -26,6 +26,8 @@ class LocalEntry:
         """Returns when the answer came to its proper end. Raises ``ConnectionResetError`` where a client would see a
         reset. A client that leaves cancels the call."""
 
+        self._metrics.came(body)
+
         async def through(backend: Backend) -> None:
             await self._through(backend, body, request_id, client)
 

@@ -10,6 +10,7 @@ from harness.faults.catalogue.device_allocate import DeviceAllocate
 from harness.faults.catalogue.device_plugin import DevicePluginDown
 from harness.faults.catalogue.device_plugin_late import DevicePluginLate
 from harness.faults.catalogue.device_unhealthy import DeviceCount, DeviceUnhealthy
+from harness.faults.catalogue.load import ClientHangUps, FlashCrowd, LongPrompts, TenantFlood
 from harness.faults.catalogue.metrics_outage import MetricsOutage
 from harness.faults.catalogue.network import EndpointsLate, GatewayRestart, LinkTrouble
 from harness.faults.catalogue.node_deleted import NodeDeleted
@@ -52,6 +53,10 @@ FAULTS: dict[str, type[Fault]] = {
         LinkTrouble,
         GatewayRestart,
         EndpointsLate,
+        FlashCrowd,
+        TenantFlood,
+        LongPrompts,
+        ClientHangUps,
         ApplyObjects,
         PauseLoad,
     )

@@ -135,5 +135,22 @@ def readable_ns(found: Sequence[Need]) -> list[int]:
     return sorted({t_ns for need in found for t_ns in need.above_ns})
 
 
+_SUFFIXES = {
+    "m": 1e-3,
+    "k": 1e3,
+    "M": 1e6,
+    "G": 1e9,
+    "T": 1e12,
+    "Ki": 2.0**10,
+    "Mi": 2.0**20,
+    "Gi": 2.0**30,
+    "Ti": 2.0**40,
+}
+
+
 def quantity(text: str) -> float:
-    return float(text[:-1]) / 1000 if text.endswith("m") else float(text)
+    """A Kubernetes quantity: ``2250m``, ``60k`` (what the API server makes of 60000), ``2Gi``."""
+    for suffix, factor in _SUFFIXES.items():
+        if text.endswith(suffix):
+            return float(text[: -len(suffix)]) * factor
+    return float(text)

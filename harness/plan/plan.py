@@ -10,6 +10,7 @@ from harness.errors import BadInput
 from harness.faults.fault import Target
 from harness.faults.scene import Scene
 from harness.plan.chance import target_random
+from harness.plan.load_faults import with_load_faults
 from harness.plan.make import LONGEST_CLOCK_S, TraceUse, schedule_of_profile, schedule_of_trace
 from harness.plan.mixed import mix_stats
 from harness.plan.schedule import SCHEDULE_FILE, Schedule, Stats
@@ -98,7 +99,7 @@ def plan_experiment(
     time_scale = experiment.settings.time_scale
     if trace is None:
         check_together(experiment, profile)
-    load = _load(profile, seed, time_scale, trace)
+    load = _with_faults(_load(profile, seed, time_scale, trace), experiment, seed)
     if trace is not None:
         check_together(experiment, profile, duration_s=load.duration_s)
     return _plan(experiment.title, profile, seed, time_scale, load).with_faults(
@@ -139,6 +140,16 @@ def _load(profile: LoadProfile, seed: int, time_scale: float, trace: TraceCut | 
     stats = schedule.stats(duration_s / time_scale)
     _check_peak(profile, stats, seed)
     return _Load(schedule, stats, duration_s, None)
+
+
+def _with_faults(load: _Load, experiment: Experiment, seed: int) -> _Load:
+    """The peak that a profile promises is its own: a crowd that a fault adds is none of it."""
+    time_scale = experiment.settings.time_scale
+    faults = ((action.fault_id, action.fault) for action in experiment.actions)
+    schedule = with_load_faults(load.schedule, faults, time_scale, seed)
+    if schedule is load.schedule:
+        return load
+    return replace(load, schedule=schedule, stats=schedule.stats(load.duration_s / time_scale))
 
 
 def _plan(title: str, profile: LoadProfile, seed: int, time_scale: float, load: _Load) -> Plan:

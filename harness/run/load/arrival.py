@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+DEFAULT_TENANT = "default"
+"""What the plan calls the tenant of a request that has none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Arrival:

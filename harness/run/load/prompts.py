@@ -8,7 +8,7 @@ from random import Random
 from zlib import crc32
 
 from harness.run.load.api import CHAT
-from harness.run.load.arrival import Arrival
+from harness.run.load.arrival import DEFAULT_TENANT, Arrival
 
 _WORD_POOL = """
 the node was slow to drain and a stream of tokens went on while two pods sat in line for one more card in the rack so we
@@ -86,6 +86,7 @@ class Bodies:
             prefix=arrival.prefix,
             stream=arrival.stream,
             priority=arrival.priority,
+            user=arrival.tenant if arrival.tenant != DEFAULT_TENANT else "",
         )
 
     def body(
@@ -97,9 +98,13 @@ class Bodies:
         prefix: str = "",
         stream: bool = True,
         priority: int = 0,
+        user: str = "",
     ) -> bytes:
-        """A priority of 0 is every server's default and is not sent: one without priorities would refuse it."""
+        """A priority of 0 is every server's default and is not sent: one without priorities would refuse it.
+
+        ``user`` is OpenAI's name for the tenant, by which gateways count and limit."""
         text = self._prompts.text(request_id, prompt_words, prefix)
         tail = self._streamed if stream else self._whole
         last = f',"priority":{priority}' if priority else ""
+        last += f',"user":{json.dumps(user)}' if user else ""
         return f"{self._head}{text}{tail}{max_tokens}{last}}}".encode()

@@ -11,11 +11,15 @@ import contextlib
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from fakes.config import PoolConfig, WorldConfig
+from harness.clock import NS_PER_S
 from harness.errors import HarnessError
+from harness.faults.catalogue.load import LoadFault
 from harness.faults.fault import Fault, Variant
 from harness.faults.fidelity import VIRTUAL
 from harness.faults.heal import heal_pending
@@ -34,8 +38,16 @@ from harness.kube.port import (
     PatchType,
     Resource,
 )
+from harness.plan.load_faults import with_load_faults
+from harness.plan.schedule import SCHEDULE_FILE, Schedule
+from harness.run.load.arrival import DEFAULT_TENANT
+from harness.run.load.limits import SendLimits
+from harness.run.load.prompts import Bodies
+from harness.run.load.records import Records
+from harness.run.load.settings import read_arrivals
 from harness.run.playing import Play, play
 from harness.run.virtual.cluster import Cluster
+from harness.run.virtual.load import VirtualLoad
 from harness.run.virtual.loop import VirtualClock, VirtualLoop
 from harness.run.virtual.pulse import pulse
 from harness.targets.manifests import apply, read_manifests, wait_until_available
@@ -49,6 +61,8 @@ POOLS = (
 )
 FULL_S = 240.0
 """Scenario seconds until all that was asked for runs, on nodes that had to come first."""
+STEADY_PER_S = 4
+"""Requests a clock second beneath a fault of the load."""
 SETTLE_S = 60.0
 """Scenario seconds between a world that is up and the fault."""
 
@@ -131,12 +145,20 @@ async def _rehearse(
             patience=Patience(poll_s=0.1, slack_s=1.0),
         )
         book = _Book(folder, clock)
+        load = _load(kind, variant, cluster, clock, folder, seed, disconnected)
+        if load is not None:
+            ground = replace(ground, load=load)
         if variant.demand_leaves:
             await _ask_for(cluster.kube(), variant.demand_gpus)
             await asyncio.sleep(clock.clock_s(FULL_S))
         demand = asyncio.create_task(_demand(cluster.kube(), variant, book.injected))
+        sending = asyncio.create_task(load.run(clock.now_ns())) if load is not None else None
         error = await _play(kind, variant, seed, ground, book)
         await heal_pending(ground, book)
+        if load is not None and sending is not None:
+            sending.cancel()
+            load.stop("the rehearsal is over")
+            load.close()
         demand.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await demand
@@ -148,6 +170,36 @@ async def _rehearse(
 
 def _heals(stages: Sequence[str]) -> bool:
     return any(stage.startswith("heal_") for stage in stages)
+
+
+def _load(
+    kind: type[Fault],
+    variant: Variant,
+    cluster: Cluster,
+    clock: VirtualClock,
+    folder: Path,
+    seed: int,
+    disconnected: bool,
+) -> VirtualLoad | None:
+    """For a fault of the load itself: the plan that has it, and disconnected the same plan without it."""
+    if not issubclass(kind, LoadFault):
+        return None
+    fault = kind.model_validate({"after_s": 0, **variant.arguments})
+    count = int(clock.clock_s(fault.ends_s) * STEADY_PER_S)
+    t_ns = np.arange(count, dtype=np.int64) * (NS_PER_S // STEADY_PER_S)
+    lengths = (np.full(count, 200, dtype=np.int64), np.full(count, 60, dtype=np.int64))
+    steady = Schedule(t_ns, *lengths, np.full(count, DEFAULT_TENANT), np.full(count, ""))
+    faults = [] if disconnected else [(f"{kind.name}-1", fault)]
+    with_load_faults(steady, faults, TIME_SCALE, seed).write(folder / SCHEDULE_FILE)
+    return VirtualLoad(
+        read_arrivals(folder / SCHEDULE_FILE),
+        cluster.entry,
+        Bodies(MODEL, seed),
+        Records(folder / "load" / "records.jsonl"),
+        clock,
+        SendLimits(2.0, 20.0, 5.0, 40.0),
+        seed,
+    )
 
 
 async def _play(kind: type[Fault], variant: Variant, seed: int, ground: Ground, book: _Book) -> str:

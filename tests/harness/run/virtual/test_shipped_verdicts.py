@@ -43,6 +43,8 @@ def test_an_experiment_comes_to_its_verdict(name: str, tmp_path: Path) -> None:
         expect_failed(ran, expected["check"])
         finding = ran.finding(expected["check"])
         assert expected["words"] in finding.sentence
+        for other in expected.get("also", ()):
+            expect_failed(ran, other)
         told = (finding.numbers.get("failure_class"), finding.numbers.get("sub_cause"))
         assert told == (expected.get("class"), expected.get("cause")) or "class" not in expected, finding.numbers
 
