@@ -125,7 +125,7 @@ class FlashCrowd(_Crowd):
     """Blast radius: for ``hold_s``, ``added_per_s`` more requests a clock second come to everybody's replicas."""
 
     name: ClassVar[str] = "flash_crowd"
-    colour: ClassVar[str] = "#e377c2"
+    colour: ClassVar[str] = "#006d77"
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant("flash crowd", "somebody with an audience links to it", {"hold_s": 60, "added_per_s": 20.0}),
     )
@@ -138,7 +138,7 @@ class TenantFlood(_Crowd):
     """Blast radius: for ``hold_s`` one tenant sends ``added_per_s`` requests a clock second; all share its replicas."""
 
     name: ClassVar[str] = "tenant_flood"
-    colour: ClassVar[str] = "#f7b6d2"
+    colour: ClassVar[str] = "#83c5be"
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant("tenant flood", "a batch job with the key of the chat", {"hold_s": 60, "added_per_s": 20.0}),
         Variant(
@@ -163,7 +163,7 @@ class LongPrompts(_Crowd):
     prefill of the replicas that they come to, and room in their KV cache."""
 
     name: ClassVar[str] = "long_prompts"
-    colour: ClassVar[str] = "#c49c94"
+    colour: ClassVar[str] = "#b5838d"
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant("very long prompts", "whole documents", {"hold_s": 60, "added_per_s": 4.0, "prompt_tokens": 6000}),
     )
@@ -184,7 +184,7 @@ class ClientHangUps(LoadFault):
     """Blast radius: for ``hold_s`` a share ``ratio`` of the clients leaves after ``after_tokens`` tokens."""
 
     name: ClassVar[str] = "client_hang_ups"
-    colour: ClassVar[str] = "#dbdb8d"
+    colour: ClassVar[str] = "#6d6875"
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant(
             "clients that hang up", "a page that is closed, an app that is swiped away", {"hold_s": 60, "ratio": 0.7}
