@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 def faults_observed(history: History) -> Finding:
-    """UNKNOWN when the history knows of no planned fault."""
+    """An effect that came late, or showed on more than was picked, is said too. UNKNOWN when the history knows of no
+    planned fault."""
     by_id: dict[str, list[FaultEvent]] = {}
     for event in history.faults:
         by_id.setdefault(event.fault_id, []).append(event)
@@ -25,6 +26,9 @@ def faults_observed(history: History) -> Finding:
         )
         for first, why in missing
     )
+    odd = [
+        f"{e.fault_id} {said}" for e in history.faults if e.stage is FaultStage.OBSERVED and (said := _odd(e.detail))
+    ]
     planned = len(by_id) + len(silent)
     numbers = {"faults": planned, "faults_observed": len(by_id) - len(missing)}
     troubles = [f"{first.fault_id} {why}" for first, why in missing] + [f"{name} left no trace" for name in silent]
@@ -35,6 +39,8 @@ def faults_observed(history: History) -> Finding:
         sentence = f"{len(troubles)} of {count(planned, 'planned fault')} did not take effect: {'; '.join(troubles)}"
     else:
         status, sentence = Status.PASS, f"{count(len(by_id), 'planned fault')}, all injected and seen to take effect"
+        if odd:
+            sentence += f"; but {'; '.join(odd)}"
     return Finding("faults_observed", Role.VALIDITY, status, sentence, planned, dict(numbers), evidence)
 
 
@@ -47,6 +53,11 @@ def _missed(events: list[FaultEvent]) -> str:
     if FaultStage.OBSERVED not in stages:
         return f"was injected, but its effect was never seen{detail}"
     return ""
+
+
+def _odd(detail: str) -> str:
+    """What ``observe`` says of an effect that came late, or on more than was picked."""
+    return "; ".join(part for part in detail.split("; ") if part.startswith(("late: ", "not picked, ")))
 
 
 _TROUBLE = frozenset({FaultStage.FAILED, FaultStage.NOT_OBSERVED})

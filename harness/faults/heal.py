@@ -99,18 +99,19 @@ async def heal_all(
     start_ns = os.environ.get(START_NS_ENV)
     in_run = clock is not None or start_ns is not None
     clock = clock or RunClock(int(start_ns) if start_ns else monotonic_ns(), connection.time_scale)
-    journal = UndoJournal(run_dir, clock)
+    journal, url = UndoJournal(run_dir, clock), connection.control_url
     if not journal.replay().pending:
-        return await _settle(_report(journal, ()), run_dir, connection)
+        return await _settle(_report(journal, (), url), run_dir, connection)
     # Without the run's own clock (a sweep long after it) no line goes into its history: its times would be wrong.
     log = FaultLog(run_dir, clock) if in_run else None
     try:
         async with asyncio.timeout(within_s), open_ground(run_dir, connection, clock, healing=True) as ground:
             report = await heal_pending(ground, log, watch_s=max(0.0, within_s - WATCH_LEAVES_S))
+            report = replace(report, left=_report(journal, (), url).left)
     except TimeoutError:
-        report = _report(journal, (f"healing was not over after {within_s:g} s",))
+        report = _report(journal, (f"healing was not over after {within_s:g} s",), url)
     except (HarnessError, OSError) as error:
-        report = _report(journal, (f"{type(error).__name__}: {error}",))
+        report = _report(journal, (f"{type(error).__name__}: {error}",), url)
     return await _settle(report, run_dir, connection)
 
 
@@ -197,11 +198,12 @@ def _write(ground: Ground, log: FaultLog | None, fault_id: str, stage: FaultStag
     )
 
 
-def _report(journal: UndoJournal, errors: tuple[str, ...]) -> HealReport:
+def _report(journal: UndoJournal, errors: tuple[str, ...], control_url: str | None = None) -> HealReport:
     replay = journal.replay()
+    url = () if control_url is None else (control_url,)
     return HealReport(
         planned=len(replay.entries),
         undone=tuple(f"{e} {e.detail}".strip() for e in replay.entries if e.done),
-        left=tuple(f"{e} {e.detail}".strip() + f"; by hand: {by_hand(e.undo)}" for e in replay.pending),
+        left=tuple(f"{e} {e.detail}".strip() + f"; by hand: {by_hand(e.undo, *url)}" for e in replay.pending),
         errors=errors + replay.damaged,
     )

@@ -79,6 +79,8 @@ def run_virtually(
 
         run, progress = runner.run(supervise())
         cpu_s = process_time() - started_s
+        if progress.undo_left:
+            view.alarm(*heal_alarm(progress, run_dir))
         view.say("judging what was recorded")
         verdict = _judge_and_report(run_dir, baseline)
         if run.stop_asked and progress.ended == "completed":
@@ -112,7 +114,16 @@ def tell_end(finished: Finished) -> ExitCode:
         for said in progress.lines:
             typer.echo(f"    {line(said)}")
     typer.echo(f"report: {finished.run_dir.report}\nrepeat: {finished.command}")
+    if progress.undo_left:  # last, so that it is what stands on the screen
+        with make_view(plain=False) as view:
+            view.alarm(*heal_alarm(progress, finished.run_dir))
     return ExitCode.HARNESS_ERROR if progress.ended == "error" else verdict.exit_code
+
+
+def heal_alarm(progress: Progress, run_dir: RunDir) -> tuple[str, list[str]]:
+    """What stands, each with the command by which a person undoes it; and what to try first."""
+    title = f"HEAL FAILED: the cluster is not as it was before the run ({len(progress.undo_left)} things)"
+    return title, [*progress.undo_left, f"first try: gpu-harness sweep {run_dir.path}"]
 
 
 async def _supervise_and_judge(
@@ -120,6 +131,8 @@ async def _supervise_and_judge(
 ) -> tuple[Progress, Verdict]:
     stop_on_signals(supervisor)
     progress = await supervisor.run()
+    if progress.undo_left:
+        view.alarm(*heal_alarm(progress, run_dir))
     view.say("judging what was recorded")
     verdict = await asyncio.to_thread(_judge_and_report, run_dir, baseline)
     if supervisor.stop_asked and progress.ended == "completed":

@@ -297,12 +297,9 @@ class Supervisor:
             report = await heal_all(self._dir.path, connection, clock=self._clock)
         except HarnessError as error:
             self._progress.undo_left = (str(error),)
-            self._view.say(f"HEAL FAILED: {error}")
             return
         self._progress.undo_planned = report.planned
         self._progress.undo_left = (*report.left, *report.errors)
-        for left in self._progress.undo_left:
-            self._view.say(f"HEAL FAILED: {left}")
 
     async def _unforeseen(self, error: Exception) -> None:
         """A cluster that died under a call of ours, or else a defect: it, too, must end in a kept history."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from types import TracebackType
 from typing import Protocol, TextIO
@@ -13,6 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.printable import line
+
+ALARM = "bold white on red"
+BAR = 100
+ALARM_LONGEST = 100_000
+"""Characters of one of its lines: a command is of no use when it was cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,11 @@ class View(Protocol):
         """A change worth a line of its own: a stage of the run, a step in a fault's life."""
         ...
 
+    def alarm(self, title: str, lines: Sequence[str]) -> None:
+        """The loudest thing on the screen: something of ours is left in the cluster. ``lines`` are shown whole: a
+        command that was cut heals nothing."""
+        ...
+
     def show(self, snapshot: Snapshot) -> None: ...
 
     def __enter__(self) -> View: ...
@@ -56,6 +67,10 @@ class PlainView:
 
     def say(self, text: str) -> None:
         self._print(line(text))
+
+    def alarm(self, title: str, lines: Sequence[str]) -> None:
+        self._out.write("".join(f"{text}\n" for text in alarm_lines(title, lines)))
+        self._out.flush()
 
     def show(self, snapshot: Snapshot) -> None:
         news = [
@@ -95,6 +110,9 @@ class LiveView:
         stamp = "        " if at is None else f"{at:6.0f} s"
         self._console.print(Text(f"{stamp}  {line(text)}"))
 
+    def alarm(self, title: str, lines: Sequence[str]) -> None:
+        self._console.print(Text("\n".join(alarm_lines(title, lines)), style=ALARM))
+
     def show(self, snapshot: Snapshot) -> None:
         self._last = snapshot
         self._live.update(Group(_panel(snapshot)))
@@ -107,6 +125,12 @@ class LiveView:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._live.stop()
+
+
+def alarm_lines(title: str, lines: Sequence[str]) -> list[str]:
+    """Between two bars, so that nobody scrolls past it where there is no colour."""
+    bar = "!" * BAR
+    return [bar, f"!!! {line(title)}", *(f"!!!   {line(text, ALARM_LONGEST)}" for text in lines), bar]
 
 
 def make_view(plain: bool) -> View:

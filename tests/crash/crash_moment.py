@@ -49,7 +49,7 @@ TAKES_OBJECTS = frozenset({"spot_interruption", "node_deleted", "consolidation",
 """Faults whose blast radius says that objects go."""
 SETTLES_S = 10.0
 _FORKS = multiprocessing.get_context("forkserver")  # so that each supervisor need not import everything anew
-_FORKS.set_forkserver_preload(["crash_supervisor"])
+_FORKS.set_forkserver_preload(["harness.run.preparing", "harness.run.running"])
 ACTIONS = "harness.run.chaos.actions"
 
 

@@ -32,7 +32,13 @@ def play_chunk(job: tuple[list[Moment], bool]) -> list[Outcome]:
     """Moments on one cluster after another, in this process."""
     moments, faults = job
     with tempfile.TemporaryDirectory(prefix="crash-") as folder, Stage(Path(folder)) as stage:
-        return [stage.play(moment, faults=faults) for moment in moments]
+        return [_told(stage.play(moment, faults=faults)) for moment in moments]
+
+
+def _told(outcome: Outcome) -> Outcome:
+    """Each at once, from the process that played it, so that a person sees how far it is."""
+    print("BAD " if outcome.problems else "ok  ", json.dumps(asdict(outcome)), flush=True)
+    return outcome
 
 
 def play_all(moments: Sequence[Moment], *, faults: bool = True, chunk: int = CHUNK) -> Iterator[Outcome]:
@@ -98,10 +104,7 @@ def main() -> int:
     moments = draw(args.seed, args.moments)
     if args.only:
         moments = [m for m in moments if m.number in args.only]
-    outcomes = []
-    for outcome in play_all(moments):
-        outcomes.append(outcome)
-        print("BAD " if outcome.problems else "ok  ", json.dumps(asdict(outcome)), flush=True)
+    outcomes = list(play_all(moments))
     controls = list(play_all([Moment(n, KINDS[n % 3], (), False, 2.0) for n in range(CONTROLS)], faults=False))
     rows = figures(outcomes, controls, args.seed)
     rows.append(("took", f"{(time.monotonic() - began_s) / 60:.0f} min"))

@@ -159,8 +159,6 @@ class VirtualRun:
             report = await director.heal()
             self._progress.undo_planned = report.planned
             self._progress.undo_left = (*report.left, *report.errors)
-            for left in self._progress.undo_left:
-                self._view.say(f"HEAL FAILED: {left}")
 
     async def _send(self, load: VirtualLoad, clock: VirtualClock) -> None:
         await load.run(self._progress.load_start_ns)
