@@ -14,8 +14,8 @@ from fakes.controllers.placement import Refusal, explain
 from harness.kube.port import Json
 
 CONDITION = "PodGroupInitiallyScheduled"
-NO_VICTIMS = "No preemption victims found for incoming preemptor"
-"""A gang preempts nobody here."""
+RESOLVABLE = "deallocation and deletion of ResourceClaims completed"
+"""What the plugin that comes before preemption says wherever preemption did not settle the matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,8 @@ class GangPlan:
     message: str = ""
     """Why the group as a whole waits; empty when it is placed."""
     reason: str = "Unschedulable"
+    nominated: tuple[tuple[Json, str], ...] = ()
+    """Where members will go once room is made."""
 
 
 @dataclass(slots=True)
@@ -54,7 +56,26 @@ def is_complete(group: Json | None, members: int) -> bool:
     return group is not None and members >= min_count(group)
 
 
-def plan_gang(cluster: Cluster, group: Json, pending: Sequence[Json], bound: int) -> GangPlan:
+@dataclass(frozen=True, slots=True)
+class GangRefused:
+    """A gang that cannot be placed now. ``own``: what is to be said of members that were tried, by id; ``fitted`` those
+    that would have had a place."""
+
+    pending: tuple[Json, ...]
+    short: str
+    own: Mapping[int, str]
+    fitted: tuple[Json, ...]
+
+    def told(self, preemption: str, *, waiting: bool = False) -> GangPlan:
+        """Who fitted, who did not, and who was not tried any more each have a sentence of their own. ``preemption``:
+        what came of making room; ``waiting``: room is being made."""
+        message = f"{self.short}, {preemption}"
+        fitted = message if waiting else f"pod group is unschedulable, {message}"
+        said = {**self.own, **{id(pod): fitted for pod in self.fitted}}
+        return GangPlan(refused=tuple((pod, said.get(id(pod), self.short)) for pod in self.pending), message=message)
+
+
+def plan_gang(cluster: Cluster, group: Json, pending: Sequence[Json], bound: int) -> GangPlan | GangRefused:
     """Tries ``pending`` one after the other on ``cluster``; on success their placements stay in it.
 
     ``bound`` are members that have a node and are not on their way out. With ``bound`` at or above the minimum every
@@ -73,18 +94,11 @@ def plan_gang(cluster: Cluster, group: Json, pending: Sequence[Json], bound: int
         if scheduled + remaining < needed:
             for placed, node in trial.placed:
                 cluster.take_back(placed, node)
-            return _not_placed(pending, trial, needed, scheduled, remaining)
+            short = f"minCount ({needed}) cannot be satisfied: {scheduled} scheduled, {remaining} remaining"
+            own = {id(refused): explain(refusals) for refused, refusals in trial.refused}
+            return GangRefused(tuple(pending), short, own, tuple(placed for placed, _ in trial.placed))
     refused = tuple((pod, explain(refusals)) for pod, refusals in trial.refused)
     return GangPlan(tuple(trial.placed), max(0, needed - bound - 1), refused)
-
-
-def _not_placed(pending: Sequence[Json], trial: _Trial, needed: int, scheduled: int, remaining: int) -> GangPlan:
-    """Who fitted, who did not, and who was not tried any more each have a sentence of their own."""
-    short = f"minCount ({needed}) cannot be satisfied: {scheduled} scheduled, {remaining} remaining"
-    message = f"{short}, pod group preemption: {NO_VICTIMS}"
-    own = {id(pod): explain(refusals) for pod, refusals in trial.refused}
-    own |= {id(pod): f"pod group is unschedulable, {message}" for pod, _ in trial.placed}
-    return GangPlan(refused=tuple((pod, own.get(id(pod), short)) for pod in pending), message=message)
 
 
 def refused_group(group: Json, pending: Sequence[Json]) -> GangPlan | None:

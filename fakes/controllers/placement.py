@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fakes.controllers.objects import controller_of, is_terminal, name_of, uid_of
+from fakes.controllers.objects import controller_of, is_terminal, is_terminating, name_of, uid_of
 from fakes.controllers.resources import CPU, MEMORY, PODS, Amounts, amounts, requested
 from harness.kube.port import Json
 
@@ -226,3 +226,21 @@ def explain(refusals: Mapping[str, Refusal], preemption: str = "") -> str:
 
 def histogram(reasons: Sequence[str]) -> str:
     return ", ".join(sorted(f"{count} {reason}" for reason, count in Counter(reasons).items()))
+
+
+def placement_state(pod: Json) -> tuple[object, ...]:
+    """What of a pod can make room, take it, or make it schedulable."""
+    return pod["spec"], is_terminating(pod), is_terminal(pod)
+
+
+def node_state(node: Json) -> tuple[object, ...]:
+    """What of a node can make room, take it, or make it fit."""
+    spec = node.get("spec") or {}
+    return (
+        spec.get("taints"),
+        spec.get("unschedulable"),
+        node["metadata"].get("labels"),
+        (node.get("status") or {}).get("allocatable"),
+        (node.get("status") or {}).get("images"),
+        is_terminating(node),
+    )

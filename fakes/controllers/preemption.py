@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fakes.controllers.cluster import Cluster
-from fakes.controllers.objects import is_terminating, name_of, namespace_of
+from fakes.controllers.informer import Key
+from fakes.controllers.objects import is_terminating
 from fakes.controllers.placement import HOPELESS, NOBODY, Refusal, histogram
-from fakes.kube.selectors import match_label_selector
+from fakes.controllers.victims import Unit, Units, began, by_protection, priority_of
 from harness.kube.port import Json
 
 NEVER = "not eligible due to preemptionPolicy=Never."
@@ -34,26 +35,27 @@ class Plan:
         return f"found a potential placement for pod on node {self.node}, preempting {count} victims"
 
 
-def priority_of(pod: Json) -> int:
-    return int(pod["spec"].get("priority") or 0)
-
-
 def plan_preemption(
-    cluster: Cluster, pod: Json, refusals: Mapping[str, Refusal], budgets: Sequence[Json]
+    cluster: Cluster,
+    pod: Json,
+    refusals: Mapping[str, Refusal],
+    budgets: Sequence[Json],
+    groups: Mapping[Key, Json] | None = None,
 ) -> Plan | str:
-    """A plan, or the sentence that says why there is none."""
+    """A plan, or the sentence that says why there is none. ``groups`` are the PodGroups of the cluster."""
     if (pod["spec"].get("preemptionPolicy") or "PreemptLowerPriority") == "Never":
         return NEVER
     nominated = (pod.get("status") or {}).get("nominatedNodeName")
     if nominated and any(is_terminating(p) and priority_of(p) < priority_of(pod) for p in cluster.pods_on(nominated)):
         return STILL_LEAVING
+    units = Units(cluster, groups or {})
     plans: list[Plan] = []
     reasons: list[str] = []
     for name, refusal in refusals.items():
         if refusal.final:
             reasons.append(HOPELESS)
             continue
-        found = _victims_on(cluster, pod, name, budgets)
+        found = _victims_on(cluster, pod, name, units, budgets)
         if isinstance(found, Plan):
             plans.append(found)
         else:
@@ -63,58 +65,25 @@ def plan_preemption(
     return f"0/{len(refusals)} nodes are available: {histogram(reasons)}."
 
 
-def _victims_on(cluster: Cluster, pod: Json, node: str, budgets: Sequence[Json]) -> Plan | Sequence[str]:
-    lower = sorted((p for p in cluster.pods_on(node) if priority_of(p) < priority_of(pod)), key=importance)
+def _victims_on(cluster: Cluster, pod: Json, node: str, units: Units, budgets: Sequence[Json]) -> Plan | Sequence[str]:
+    lower = units.of(cluster.pods_on(node), priority_of(pod))
     if not lower:
         return [NOBODY]
-    gone = {id(p) for p in lower}
+    gone = {id(p) for unit in lower for p in unit.pods}
     if (why := cluster.refuse_without(pod, node, gone)) is not None:
         return why.reasons
-    protected, free = _by_protection(lower, budgets)
-    victims: list[Json] = []
+    protected, free = by_protection(lower, budgets)
+    victims: list[Unit] = []
     violations = 0
-    for group in (protected, free):
-        for candidate in group:
-            gone.discard(id(candidate))
-            if cluster.refuse_without(pod, node, gone) is not None:
-                gone.add(id(candidate))
-                victims.append(candidate)
-                violations += group is protected
-    return Plan(node, tuple(sorted(victims, key=importance)), violations)
-
-
-def importance(pod: Json) -> tuple[int, str, str]:
-    """The most important sorts first: high priority, then long at work."""
-    return -priority_of(pod), _began(pod), name_of(pod)
-
-
-def _began(pod: Json) -> str:
-    return str((pod.get("status") or {}).get("startTime") or pod["metadata"].get("creationTimestamp") or "")
-
-
-def _by_protection(pods: Sequence[Json], budgets: Sequence[Json]) -> tuple[list[Json], list[Json]]:
-    """Pods whose eviction would overdraw a budget, and the others, in their order."""
-    left = {id(b): int((b.get("status") or {}).get("disruptionsAllowed") or 0) for b in budgets}
-    protected: list[Json] = []
-    free: list[Json] = []
-    for pod in pods:
-        overdrawn = False
-        for budget in budgets:
-            if not _covers(budget, pod):
-                continue
-            left[id(budget)] -= 1
-            overdrawn = overdrawn or left[id(budget)] < 0
-        (protected if overdrawn else free).append(pod)
-    return protected, free
-
-
-def _covers(budget: Json, pod: Json) -> bool:
-    noted = (budget.get("status") or {}).get("disruptedPods") or {}
-    return (
-        namespace_of(budget) == namespace_of(pod)
-        and name_of(pod) not in noted
-        and match_label_selector((budget.get("spec") or {}).get("selector"), pod["metadata"].get("labels") or {})
-    )
+    for unit, overdrawn in (*protected, *((unit, 0) for unit in free)):
+        back = {id(p) for p in unit.pods}
+        gone -= back
+        if cluster.refuse_without(pod, node, gone) is not None:
+            gone |= back
+            victims.append(unit)
+            violations += overdrawn
+    victims.sort(key=lambda unit: unit.importance)
+    return Plan(node, tuple(p for unit in victims for p in unit.pods), violations)
 
 
 def _price(plan: Plan) -> tuple[object, ...]:
@@ -122,7 +91,7 @@ def _price(plan: Plan) -> tuple[object, ...]:
     important victims began last."""
     priorities = [priority_of(v) for v in plan.victims]
     highest = max(priorities, default=0)
-    first = min((_began(v) for v in plan.victims if priority_of(v) == highest), default="")
+    first = min((began(v) for v in plan.victims if priority_of(v) == highest), default="")
     # A priority may be negative; Kubernetes shifts all of them up, so that more victims never cost less.
     total = sum(p + 2**31 for p in priorities)
     return plan.violations, highest, total, len(plan.victims), _descending(first), plan.node

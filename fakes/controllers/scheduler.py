@@ -8,18 +8,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fakes.clock import WallClock
 from fakes.config import PlantedBug
 from fakes.controllers.cluster import Cluster
 from fakes.controllers.controller import retry_delay_s, run_controller
 from fakes.controllers.events import EventRecorder
-from fakes.controllers.gang import GangPlan, group_name, group_status, is_complete, plan_gang, refused_group
+from fakes.controllers.gang import (
+    RESOLVABLE,
+    GangPlan,
+    GangRefused,
+    group_name,
+    group_status,
+    is_complete,
+    plan_gang,
+    refused_group,
+)
+from fakes.controllers.gang_preemption import NO_VICTIMS, plan_gang_preemption
 from fakes.controllers.informer import Informer, Key, key_of
 from fakes.controllers.objects import (
     is_active,
-    is_terminal,
     is_terminating,
     merged,
     name_of,
@@ -28,9 +37,10 @@ from fakes.controllers.objects import (
     uid_of,
     with_condition,
 )
-from fakes.controllers.placement import Refusal, explain, holds_room
+from fakes.controllers.placement import Refusal, explain, holds_room, node_state, placement_state
 from fakes.controllers.preemption import plan_preemption
 from fakes.controllers.taint_eviction import disruption_patch
+from fakes.controllers.victims import REASON, priority_of
 from fakes.timing import Timing
 from harness.kube.port import (
     NODE,
@@ -47,6 +57,7 @@ from harness.kube.port import (
 )
 
 NAME = "default-scheduler"
+TRIED = "pod group preemption: "
 SLOW_BIND_S = 40
 """Scenario seconds between two members of a gang, under the planted bug."""
 
@@ -68,6 +79,14 @@ class _Nomination:
     victims: frozenset[Key]
 
 
+@dataclass(frozen=True, slots=True)
+class _GangNomination:
+    """Where the members of a gang will go once its victims are gone. It is tried again as soon as one of them is."""
+
+    placed: tuple[tuple[Json, str], ...]
+    victims: frozenset[Key]
+
+
 class Scheduler:
     def __init__(self, kube: Kube, wall: WallClock, timing: Timing, bugs: Collection[PlantedBug] = ()) -> None:
         self._kube = kube
@@ -86,6 +105,7 @@ class Scheduler:
         self._assumed: dict[str, str] = {}  # pod uid → node, until the cache shows the binding
         self._told: dict[str, str] = {}  # pod uid → the refusal that was written last
         self._nominated: dict[str, _Nomination] = {}  # by pod uid
+        self._making_room: dict[Key, _GangNomination] = {}  # by gang
         self._reserved: list[tuple[Json, str]] = []  # room kept within one cycle, for those who wait for victims
         self._wake = asyncio.Event()
         self._failures = 0
@@ -104,7 +124,7 @@ class Scheduler:
             self._assumed.pop(uid, None)
             self._told.pop(uid, None)
             self._nominated.pop(uid, None)
-        if type is EventType.MODIFIED and old is not None and _placement_state(new) == _placement_state(old):
+        if type is EventType.MODIFIED and old is not None and placement_state(new) == placement_state(old):
             return
         if type is EventType.DELETED:
             self._cluster.pod_gone(new)
@@ -113,7 +133,7 @@ class Scheduler:
         self._wake.set()
 
     def _node_changed(self, type: EventType, new: Json, old: Json | None) -> None:
-        if type is EventType.MODIFIED and old is not None and _node_state(new) == _node_state(old):
+        if type is EventType.MODIFIED and old is not None and node_state(new) == node_state(old):
             return
         if type is EventType.DELETED:
             self._cluster.node_gone(name_of(new))
@@ -156,12 +176,12 @@ class Scheduler:
         for pod in sorted(filter(self._is_pending, self._unbound.get(True)), key=_age):
             name = group_name(pod) if self._gangs else None
             if name is None:
-                yield _Entity([pod], None, (-_priority(pod), *_age(pod)))
+                yield _Entity([pod], None, (-priority_of(pod), *_age(pod)))
                 continue
             key = (namespace_of(pod), name)
-            entity = gangs.setdefault(key, _Entity([], key, (-_priority(pod), *_age(pod))))
+            entity = gangs.setdefault(key, _Entity([], key, (-priority_of(pod), *_age(pod))))
             entity.pods.append(pod)
-            entity.rank = min(entity.rank, (-_priority(pod), *_age(pod)))
+            entity.rank = min(entity.rank, (-priority_of(pod), *_age(pod)))
         yield from gangs.values()
 
     def _is_pending(self, pod: Json) -> bool:
@@ -176,9 +196,7 @@ class Scheduler:
     async def _schedule_pod(self, pod: Json) -> bool:
         waits = self._nominated.get(uid_of(pod))
         if waits is not None and any(self._holds_room(key) for key in waits.victims):
-            # Its victims are still there. Who comes after it in this cycle must not take what they leave.
-            self._cluster.place(pod, waits.node)
-            self._reserved.append((pod, waits.node))
+            self._reserve([(pod, waits.node)])  # its victims are still there
             return False
         choice = self._cluster.choose(pod)
         if not isinstance(choice, str):
@@ -192,27 +210,27 @@ class Scheduler:
 
     async def _make_room(self, pod: Json, refusals: Mapping[str, Refusal]) -> bool:
         """True when something could not be written."""
-        plan = plan_preemption(self._cluster, pod, refusals, list(self._budgets.objects.values()))
+        budgets, groups = list(self._budgets.objects.values()), self._groups.objects
+        plan = plan_preemption(self._cluster, pod, refusals, budgets, groups if self._gangs else None)
         if isinstance(plan, str):
             self._nominated.pop(uid_of(pod), None)
             return await self._refuse(pod, explain(refusals, plan))
         failed = False
         for victim in plan.victims:
-            failed |= await self._preempt(pod, victim, plan.node)
+            failed |= await self._preempt(pod, "pod", plan.node, victim)
         if failed:
             return True
         self._nominated[uid_of(pod)] = _Nomination(plan.node, frozenset(map(key_of, plan.victims)))
-        self._cluster.place(pod, plan.node)
-        self._reserved.append((pod, plan.node))
+        self._reserve([(pod, plan.node)])
         return await self._refuse(pod, explain(refusals, plan.sentence), plan.node)
 
-    async def _preempt(self, pod: Json, victim: Json, node: str) -> bool:
+    async def _preempt(self, preemptor: Json, kind: str, where: str, victim: Json) -> bool:
         """True when the victim could not be asked to go."""
         if is_terminating(victim):
             return False
-        why = f"{NAME}: preempting to accommodate a higher priority pod"
+        why = f"{NAME}: preempting to accommodate a higher priority {kind}"
         current = self._pods.objects.get(key_of(victim), victim)
-        patch = disruption_patch(current, "PreemptionByScheduler", why, self._wall.stamp())
+        patch = disruption_patch(current, REASON, why, self._wall.stamp())
         try:
             await self._kube.patch(
                 POD, name_of(victim), patch, namespace_of(victim), type=PatchType.STRATEGIC, subresource="status"
@@ -222,7 +240,7 @@ class Scheduler:
             return False
         except (ApiError, ConnectionError):
             return True
-        message = f"Preempted by pod {uid_of(pod)} on node {node}"
+        message = f"Preempted by {kind} {uid_of(preemptor)} on node {where}"
         await self._events.normal(POD, victim, "Preempted", message)
         return False
 
@@ -231,19 +249,50 @@ class Scheduler:
         bound = self._bound_members(key)
         if group is None or not is_complete(group, bound + len(pending)):
             return False
-        plan = refused_group(group, pending) or plan_gang(self._cluster, group, pending, bound)
+        waits = self._making_room.pop(key, None)
+        if waits is not None and all(map(self._holds_room, waits.victims)):
+            self._making_room[key] = waits
+            self._reserve(waits.placed)
+            return False
+        found = refused_group(group, pending) or plan_gang(self._cluster, group, pending, bound)
+        failed = False
+        if isinstance(found, GangRefused):
+            plan, failed = await self._make_room_for_gang(key, group, found, bound)
+        else:
+            plan = found
         for pod, node in plan.placed:
             self._assumed[uid_of(pod)] = node
-        failed = False
         for pod, node in plan.placed[: plan.waited]:
             await self._announce(pod, node)
         for place, (pod, node) in enumerate(plan.placed):
             if place and self._pause_s:
                 await asyncio.sleep(self._pause_s)
             failed |= not await self._bind(pod, node)
+        nominated = {uid_of(pod): node for pod, node in plan.nominated}
         for pod, message in plan.refused:
-            failed |= await self._refuse(pod, message, reason=plan.reason)
+            failed |= await self._refuse(pod, message, nominated.get(uid_of(pod)), plan.reason)
         return failed | await self._write_group(key, plan)
+
+    async def _make_room_for_gang(
+        self, key: Key, group: Json, refused: GangRefused, bound: int
+    ) -> tuple[GangPlan, bool]:
+        """What comes of it, and whether something could not be written."""
+        budgets = list(self._budgets.objects.values())
+        room = plan_gang_preemption(self._cluster, group, refused.pending, bound, self._groups.objects, budgets)
+        if isinstance(room, str):
+            return refused.told(TRIED + room if room == NO_VICTIMS else f"{RESOLVABLE}, {TRIED}{room}"), False
+        failed = False
+        for victim in room.victims:
+            failed |= await self._preempt(group, "podgroup", "cluster", victim)
+        self._making_room[key] = _GangNomination(room.placed, frozenset(map(key_of, room.victims or room.leaving)))
+        self._reserve(room.placed)
+        return replace(refused.told(TRIED + room.sentence, waiting=True), nominated=room.placed), failed
+
+    def _reserve(self, placed: Iterable[tuple[Json, str]]) -> None:
+        """Who comes later in this cycle must not take what victims leave."""
+        for pod, node in placed:
+            self._cluster.place(pod, node)
+            self._reserved.append((pod, node))
 
     async def _announce(self, pod: Json, node: str) -> None:
         """While the members of a gang wait for each other, each says where it will be."""
@@ -326,10 +375,6 @@ class Scheduler:
         return False
 
 
-def _priority(pod: Json) -> int:
-    return int(pod["spec"].get("priority") or 0)
-
-
 def _gang_of(pod: Json) -> Key | None:
     name = group_name(pod)
     return None if name is None else (namespace_of(pod), name)
@@ -337,21 +382,3 @@ def _gang_of(pod: Json) -> Key | None:
 
 def _age(pod: Json) -> tuple[str, str]:
     return str(pod["metadata"].get("creationTimestamp", "")), name_of(pod)
-
-
-def _placement_state(pod: Json) -> tuple[object, ...]:
-    """What of a pod can make room, take it, or make it schedulable."""
-
-    return pod["spec"], is_terminating(pod), is_terminal(pod)
-
-
-def _node_state(node: Json) -> tuple[object, ...]:
-    spec = node.get("spec") or {}
-    return (
-        spec.get("taints"),
-        spec.get("unschedulable"),
-        node["metadata"].get("labels"),
-        (node.get("status") or {}).get("allocatable"),
-        (node.get("status") or {}).get("images"),
-        is_terminating(node),
-    )

@@ -98,15 +98,27 @@ SEEN_LATE = ("count currentReplicas", "count desiredReplicas", "metrics")
 """An autoscaler is born with a status of nothing, and keeps it until the controller looks for the first time."""
 
 
+ON_ITS_WAY = "ongoing preemption on nominated nodes"
+"""Said by a real scheduler if it happens to look at a gang again while its victims leave."""
+
+
 def settled(life: Life, settle_s: float) -> Life:
     """Without the values of counts that made way for the next one within ``settle_s``."""
     kept = Life()
-    for track, steps in life.tracks.items():
+    for track, every in life.tracks.items():
+        if track.endswith(ON_ITS_WAY):
+            continue
+        steps = [step for step in every if not _is_on_its_way(step[1])]
         if track in SEEN_LATE and len(steps) > 1 and steps[0][1] in (0, ()):
             steps = steps[1:]
         for t_s, value in _lasting(steps, settle_s) if may_pass(track) else steps:
             kept.note(t_s, track, value)
     return kept
+
+
+def _is_on_its_way(value: Any) -> bool:
+    """``value`` is a condition: (status, reason, message)."""
+    return isinstance(value, tuple) and len(value) == 3 and str(value[2]).endswith(ON_ITS_WAY)
 
 
 def _lasting(steps: Sequence[Step], settle_s: float) -> list[Step]:

@@ -15,6 +15,7 @@ from harness.kube.port import NAMESPACE, NODE, POD, REPLICA_SET, SERVICE_ACCOUNT
 ROOM = tuple(NodeSpec(f"room-{n}", gpus=64, cpu=256, memory_gib=1024) for n in (1, 2, 3))
 """For scenarios that bring no nodes of their own."""
 LEAD_S = 0.3
+WAKE_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,22 @@ class Played:
     answers: tuple[Answer, ...]
     ended_s: float
     namespace: str
+    late_s: float
+    """How late our own process woke at worst: by so much everything on this machine may have been late."""
+
+
+class Lateness:
+    """Wakes often and keeps how late it was at worst."""
+
+    def __init__(self) -> None:
+        self.worst_s = 0.0
+
+    async def run(self) -> None:
+        clock = asyncio.get_running_loop().time
+        while True:
+            due_s = clock() + WAKE_S
+            await asyncio.sleep(WAKE_S)
+            self.worst_s = max(self.worst_s, clock() - due_s)
 
 
 async def play(scenario: Scenario, stage: Stage, *, nodes_there: bool = False) -> Played:
@@ -37,14 +54,17 @@ async def play(scenario: Scenario, stage: Stage, *, nodes_there: bool = False) -
     # ReplicaSets and pods always, for the names in what others say of them.
     recorder = Recorder(stage.kube, {**dict.fromkeys(scenario.looks), REPLICA_SET: None, POD: None}, stage.namespace)
     recording = asyncio.create_task(recorder.run())
+    lateness = Lateness()
+    waking = asyncio.create_task(lateness.run())
     try:
         await recorder.synced()
         await asyncio.sleep(LEAD_S)
         recorder.begin()
         stage.began_s = asyncio.get_running_loop().time()
         await scenario.script(stage)
-        return Played(tuple(recorder.seen), tuple(stage.answers), stage.now_s(), stage.namespace)
+        return Played(tuple(recorder.seen), tuple(stage.answers), stage.now_s(), stage.namespace, lateness.worst_s)
     finally:
+        waking.cancel()
         recording.cancel()
 
 

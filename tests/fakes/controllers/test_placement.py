@@ -8,7 +8,8 @@ import pytest
 from controller_cluster import node, pod, pod_group
 
 from fakes.controllers.cluster import Cluster
-from fakes.controllers.gang import GangPlan, group_status, plan_gang
+from fakes.controllers.gang import GangPlan, GangRefused, group_status, plan_gang
+from fakes.controllers.gang_preemption import NO_VICTIMS
 from fakes.controllers.objects import name_of
 from fakes.controllers.placement import explain
 from fakes.controllers.preemption import plan_preemption
@@ -155,6 +156,10 @@ def short(scheduled: int, remaining: int) -> str:
     return f"{said}, pod group preemption: No preemption victims found for incoming preemptor"
 
 
+def told(found: GangPlan | GangRefused) -> GangPlan:
+    return found.told(f"pod group preemption: {NO_VICTIMS}") if isinstance(found, GangRefused) else found
+
+
 def gang(count: int, prefix: str = "b") -> list[dict]:
     return [pod(f"{prefix}-{i}", group=prefix) for i in range(count)]
 
@@ -172,7 +177,7 @@ def gang(count: int, prefix: str = "b") -> list[dict]:
 )
 def test_gang_is_placed_whole_or_not_at_all(gpus, members, bound, placed, message):
     cluster = Cluster([node("n1", gpus)], [])
-    plan = plan_gang(cluster, pod_group("b", 4), gang(members), bound)
+    plan = told(plan_gang(cluster, pod_group("b", 4), gang(members), bound))
     assert (len(plan.placed), plan.message) == (placed, message)
     assert len(plan.placed) + len(plan.refused) == members
     # What was only tried holds nothing.
@@ -181,7 +186,7 @@ def test_gang_is_placed_whole_or_not_at_all(gpus, members, bound, placed, messag
 
 
 def test_the_member_that_found_no_room_says_why():
-    plan = plan_gang(Cluster([node("n1", 3)], []), pod_group("b", 4), gang(4), 0)
+    plan = told(plan_gang(Cluster([node("n1", 3)], []), pod_group("b", 4), gang(4), 0))
     said = {name_of(p): text for p, text in plan.refused}
     assert said["b-3"].startswith("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
     assert said["b-0"] == f"pod group is unschedulable, {short(3, 0)}"

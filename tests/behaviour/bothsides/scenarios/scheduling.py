@@ -220,11 +220,79 @@ async def gang_without_group(stage: Stage) -> None:
     await stage.at(9)
 
 
+def team(group: str, count: int, **spec: Any) -> tuple[Json, ...]:
+    """Members that share an alias: which of several alike is a victim is drawn."""
+    made = [member(f"{group}-", group, **{"gpus": 2, "labels": {"app": group}, **spec}) for _ in range(count)]
+    for each in made:
+        each["metadata"] = {"generateName": each["metadata"].pop("name"), **each["metadata"]}
+    return tuple(made)
+
+
+async def gang_preempts(stage: Stage, members: int = 2, **more: Any) -> None:
+    """A gang of four fills both nodes. One of higher priority wants to be on one of them, where it needs the room of
+    one pod."""
+    await classes(stage)
+    high = {"priorityClassName": f"high-{stage.namespace}"}
+    await stage.create(POD_GROUP, pod_group("low", 4, **more), pod_group("high", members, **high))
+    await stage.create(POD, *team("low", 4, grace_s=3))
+    await stage.at(5)
+    there = {"nodeSelector": {"kubernetes.io/hostname": "node-a"}}
+    await stage.create(POD, *team("high", members, gpus=1, **there, **high))
+    await stage.at(14)
+
+
+async def gang_preempts_half(stage: Stage) -> None:
+    await gang_preempts(stage)
+
+
+async def gang_preempts_whole(stage: Stage) -> None:
+    await gang_preempts(stage, disruptionMode={"all": {}})
+
+
+async def gang_preempts_in_vain(stage: Stage) -> None:
+    await gang_preempts(stage, members=5)
+
+
+async def gang_never_preempts(stage: Stage) -> None:
+    await classes(stage)
+    polite = {"priorityClassName": f"polite-{stage.namespace}"}
+    await stage.create(POD_GROUP, pod_group("low", 4), pod_group("polite", 2, **polite))
+    await stage.create(POD, *team("low", 4, grace_s=3))
+    await stage.at(5)
+    await stage.create(POD, *team("polite", 2, **polite))
+    await stage.at(10)
+
+
+async def pod_preempts_gang(stage: Stage) -> None:
+    await classes(stage)
+    await stage.create(POD_GROUP, pod_group("low", 4, disruptionMode={"all": {}}))
+    await stage.create(POD, *team("low", 4, grace_s=3))
+    await stage.at(5)
+    await stage.create(POD, pod("high", gpus=2, priorityClassName=f"high-{stage.namespace}"))
+    await stage.at(14)
+
+
+async def gangs_compete(stage: Stage) -> None:
+    await stage.create(POD_GROUP, pod_group("first", 3), pod_group("second", 3))
+    await stage.create(POD, *team("first", 3, grace_s=1))
+    await stage.at(4)
+    await stage.create(POD, *team("second", 3, grace_s=1))
+    await stage.at(8)
+    for each in await stage.pods(app="first"):
+        await stage.delete(POD, each["metadata"]["name"])
+    await stage.at(16)
+
+
 def _scenario(name: str, title: str, script: Script, nodes: tuple[NodeSpec, ...] = TWO, **more: Any) -> Scenario:
     looks: tuple[Resource, ...] = more.pop("looks", LOOKS)
     more.setdefault("placement", True)
     return Scenario(f"schedule-{name}", title, script, nodes=nodes, looks=looks, **more)
 
+
+BACK_OFF_S = 5.0
+"""A real scheduler that tries a gang too early, when the first of several pods has gone, say, waits some seconds before
+it tries again. The embedded one sees all of them gone in one moment."""
+LEVEL = (NodeSpec("node-a", gpus=4, cpu=40), NodeSpec("node-b", gpus=4, cpu=32))
 
 MERGED = (
     Explained(
@@ -254,5 +322,46 @@ SCENARIOS = (
         "gang-short", "a gang that cannot be placed holds nothing back", gang_short, placement=False, explained=MERGED
     ),
     _scenario("gang-priority", "a gang of another priority than its PodGroup", gang_of_another_priority),
+    _scenario(
+        "gangs-compete",
+        "two gangs, and room for one of them",
+        gangs_compete,
+        LEVEL,
+        placement=False,
+        within_s=BACK_OFF_S,
+    ),
+    _scenario(
+        "gang-preempts",
+        "a gang of higher priority takes the room of a member of another, which is left short",
+        gang_preempts_half,
+        LEVEL,
+        placement=False,
+        within_s=BACK_OFF_S,
+    ),
+    _scenario(
+        "gang-preempts-whole",
+        "a gang that is disrupted as one leaves as one",
+        gang_preempts_whole,
+        LEVEL,
+        placement=False,
+        within_s=BACK_OFF_S,
+    ),
+    _scenario(
+        "gang-preempts-in-vain",
+        "a gang that would not fit even then evicts nobody",
+        gang_preempts_in_vain,
+        LEVEL,
+        placement=False,
+        within_s=BACK_OFF_S,
+    ),
+    _scenario("gang-preempts-never", "a gang that preempts nobody", gang_never_preempts, LEVEL, placement=False),
+    _scenario(
+        "pod-preempts-gang",
+        "a pod takes the room of a gang that leaves as one",
+        pod_preempts_gang,
+        LEVEL,
+        placement=False,
+        within_s=BACK_OFF_S,
+    ),
     _scenario("gang-without-group", "a member waits for its PodGroup", gang_without_group, placement=False),
 )
