@@ -69,6 +69,7 @@ bench: $(READY)  ## what the speed of everything is here, in CPU seconds (some t
 	@$(BIN)/python benchmarks/same_bytes.py | tail -1
 	@$(BIN)/python benchmarks/big_world.py
 	@$(BIN)/python benchmarks/api.py
+	@$(BIN)/python benchmarks/model_server.py
 
 check: $(READY)  ## typing and lint
 	@$(BIN)/ruff check .

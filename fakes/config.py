@@ -133,6 +133,23 @@ class ProcessImage:
 
 
 @dataclass(frozen=True, slots=True)
+class GatewayConfig:
+    """The router in front of the replicas. Limits of 0 are none."""
+
+    policy: str = "least_loaded"  # | "prefix_aware"
+    endpoints_lag_s: float = 0.1
+    """Scenario seconds until a change of the endpoints counts: a control plane of proxies gathers changes for as long
+    (Istio's debounce)."""
+    in_flight_max: int = 0
+    """Of each replica; who comes then waits in the queue."""
+    queue_max: int = 100
+    queue_s: float = 10.0
+    """Clock seconds that a request waits there at most."""
+    answer_s: float = 0.0
+    """Clock seconds until an answer must have begun."""
+
+
+@dataclass(frozen=True, slots=True)
 class WorldConfig:
     seed: int
     time_scale: float
@@ -142,6 +159,7 @@ class WorldConfig:
     gateway_namespace: str = "inference"
     gateway_service: str = "llm"
     processes: tuple[ProcessImage, ...] = ()
+    gateway: GatewayConfig = GatewayConfig()
 
     def has(self, bug: PlantedBug) -> bool:
         return bug in self.planted_bugs
@@ -160,6 +178,7 @@ class WorldConfig:
             ProcessImage(p["image"], tuple(p["command"]), tuple((k, v) for k, v in p["env"]))
             for p in raw.get("processes", ())
         )
+        raw["gateway"] = GatewayConfig(**raw.get("gateway", {}))
         raw["planted_bugs"] = frozenset(PlantedBug(b) for b in raw.get("planted_bugs", ()))
         return cls(**raw)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Any
@@ -100,8 +101,9 @@ class Surroundings:
         self.gpu_scraper = GpuScraper(self.timing, self._gpu_nodes)
         self.metrics = CustomMetrics(self.scraper, wall, self.gpu_scraper, self._bugs)
         self.gateway = Gateway(
-            self.kube("gateway"), config.gateway_namespace, config.gateway_service, self.rng("gateway"), self._bugs
-        )
+            self.kube("gateway"), config.gateway_namespace, config.gateway_service, self.rng("gateway"), self._bugs,
+            replace(config.gateway, endpoints_lag_s=self.timing.clock_s(config.gateway.endpoints_lag_s)),
+        )  # fmt: skip
         self._wire()
 
     def _wire(self) -> None:

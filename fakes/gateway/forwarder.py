@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from fakes.config import GatewayConfig
 from fakes.gateway.links import CLIENTS, PODS, LinkReset, Links
 from fakes.gateway.metrics import GatewayMetrics
 from fakes.gateway.mischief import GatewayMischief
+from fakes.gateway.prefixes import prefix_hashes
 from fakes.gateway.router import Backend, Router
+from fakes.gateway.waiting import GatewayQueue
 
 ATTEMPTS = 2
 T = TypeVar("T")
@@ -32,8 +35,16 @@ class OwnError:
 
 class Forwarder:
     def __init__(
-        self, service: str, router: Router, metrics: GatewayMetrics, links: Links, mischief: GatewayMischief
+        self,
+        service: str,
+        router: Router,
+        metrics: GatewayMetrics,
+        links: Links,
+        mischief: GatewayMischief,
+        config: GatewayConfig,
     ) -> None:
+        self.config = config
+        self.queue = GatewayQueue(config.queue_max, self._reserve)
         self._service = service
         self._router = router
         self._metrics = metrics
@@ -42,24 +53,30 @@ class Forwarder:
         self.down = False
         """While it restarts: every client is cut off at once."""
 
-    async def forward(self, through: Callable[[Backend], Awaitable[T]], own_error: Callable[[OwnError], T]) -> T:
+    async def forward(
+        self, through: Callable[[Backend], Awaitable[T]], own_error: Callable[[OwnError], T], body: bytes = b""
+    ) -> T:
         """``through`` carries the request to a replica and raises ``ConnectionRefusedError`` when nothing of it was
         sent; it is never sent twice. Raises ``ConnectionResetError`` where the client's connection breaks by itself."""
         if self.down:
             raise LinkReset(towards_client=True)
         async with self.links.passing(CLIENTS):
-            return await self._forward(through, own_error)
+            hashes = prefix_hashes(body) if self._router.prefixes is not None else ()
+            return await self._forward(through, own_error, hashes)
 
-    async def _forward(self, through: Callable[[Backend], Awaitable[T]], own_error: Callable[[OwnError], T]) -> T:
+    async def _forward(
+        self, through: Callable[[Backend], Awaitable[T]], own_error: Callable[[OwnError], T], hashes: Sequence[int]
+    ) -> T:
         refused: list[Backend] = []
         self._metrics.in_flight += 1
         try:
             while len(refused) < ATTEMPTS:
-                backend = self._router.pick(refused)
+                backend = await self._taken(refused, hashes)
                 if backend is None:
                     break
+                if isinstance(backend, OwnError):
+                    return own_error(self.counted(backend))
                 self._metrics.retries += bool(refused)
-                backend.in_flight += 1
                 try:
                     async with self.links.passing(PODS, f"node/{backend.node}"):
                         return await self.mischief.carried(through(backend))
@@ -67,6 +84,7 @@ class Forwarder:
                     refused.append(backend)
                 finally:
                     backend.in_flight -= 1
+                    self.queue.serve()
         finally:
             self._metrics.in_flight -= 1
         if refused:
@@ -75,6 +93,30 @@ class Forwarder:
         else:
             error = OwnError(503, "ServiceUnavailable", f"service {self._service} has no ready endpoint")
         return own_error(self.counted(error))
+
+    async def _taken(self, refused: Collection[Backend], hashes: Sequence[int]) -> Backend | OwnError | None:
+        """A replica on which the request counts from now on; None when there is none that may be asked."""
+        if not len(self.queue) and (backend := self._reserve(refused, hashes)):
+            return backend
+        if not self._router.busy(refused):
+            return None
+        if self.queue.full:
+            return OwnError(503, "ServiceUnavailable", f"{len(self.queue)} requests wait for service {self._service}")
+        try:
+            return await self.queue.turn(refused, hashes, self.config.queue_s)
+        except TimeoutError:
+            waited = f"no replica of service {self._service} had room within {self.config.queue_s:g} s"
+            return OwnError(503, "ServiceUnavailable", waited)
+
+    def _reserve(self, refused: Collection[Backend], hashes: Sequence[int]) -> Backend | None:
+        backend = self._router.pick(refused, hashes)
+        if backend is not None:
+            backend.in_flight += 1
+        return backend
+
+    def too_late(self, backend: Backend) -> OwnError:
+        message = f"{backend.pod} had not begun to answer within {self.config.answer_s:g} s"
+        return self.counted(OwnError(504, "GatewayTimeout", message, backend))
 
     def counted(self, error: OwnError) -> OwnError:
         self._metrics.answered["", error.status] += 1

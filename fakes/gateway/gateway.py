@@ -16,13 +16,14 @@ from random import Random
 
 from aiohttp import web
 
-from fakes.config import PlantedBug
+from fakes.config import GatewayConfig, PlantedBug
 from fakes.controllers.informer import Informer
 from fakes.controllers.objects import name_of
 from fakes.gateway.forwarder import Forwarder, OwnError
 from fakes.gateway.links import CLIENTS, Links
 from fakes.gateway.metrics import GatewayMetrics
 from fakes.gateway.mischief import RETRY_AFTER, GatewayMischief, copying
+from fakes.gateway.prefixes import PrefixIndex
 from fakes.gateway.router import Backend, Router
 from fakes.gateway.upstream import Head, Upstream, UpstreamClosed, UpstreamPool
 from fakes.metrics.exposition import CONTENT_TYPE
@@ -37,6 +38,7 @@ HOP_BY_HOP = frozenset(
         "upgrade", "content-length", "expect",
     )
 )  # fmt: skip
+AT_ONCE = GatewayConfig(endpoints_lag_s=0.0)
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
@@ -63,8 +65,15 @@ class Gateway:
     upstream when its client leaves while nothing is being sent."""
 
     def __init__(
-        self, kube: Kube, namespace: str, service: str, rng: Random, bugs: Collection[PlantedBug] = ()
+        self,
+        kube: Kube,
+        namespace: str,
+        service: str,
+        rng: Random,
+        bugs: Collection[PlantedBug] = (),
+        config: GatewayConfig = AT_ONCE,
     ) -> None:
+        """Seconds of ``config`` are those of the loop, all of them."""
         self._slices = Informer(kube, ENDPOINT_SLICE, namespace, f"{SERVICE_LABEL}={service}")
         self._pods = Informer(kube, POD, namespace)
         self._namespace = namespace
@@ -76,13 +85,16 @@ class Gateway:
             rng,
             keep_terminating=PlantedBug.GATEWAY_ROUTES_TO_TERMINATING in bugs,
             before_ready=PlantedBug.GATEWAY_ROUTES_BEFORE_READY in bugs,
+            in_flight_max=config.in_flight_max,
+            prefixes=PrefixIndex() if config.policy == "prefix_aware" else None,
             first_only=PlantedBug.GATEWAY_IGNORES_NEW_ENDPOINTS in bugs,
         )
         self.metrics = GatewayMetrics()
         self.links = Links(rng)
-        self.forwarder = Forwarder(service, self.router, self.metrics, self.links, GatewayMischief(bugs, rng))
+        self.forwarder = Forwarder(service, self.router, self.metrics, self.links, GatewayMischief(bugs, rng), config)
         self.endpoints_late_s = 0.0
-        """Seconds of the loop by which it hears of its endpoints too late."""
+        """Seconds of the loop by which it hears of its endpoints later than it should."""
+        self._lag_s = config.endpoints_lag_s
         self._heard_by_s = 0.0
 
     async def run(self) -> None:
@@ -123,7 +135,7 @@ class Gateway:
     def _slice_changed(self, type: EventType, new: Json, old: Json | None) -> None:
         """News never overtake each other, also when they stop being late."""
         loop = asyncio.get_running_loop()
-        self._heard_by_s = max(loop.time() + self.endpoints_late_s, self._heard_by_s)
+        self._heard_by_s = max(loop.time() + self._lag_s + self.endpoints_late_s, self._heard_by_s)
         if self._heard_by_s > loop.time():
             loop.call_at(self._heard_by_s, self._hear, type, new)
         else:
@@ -134,6 +146,7 @@ class Gateway:
         before = self.router.routable()
         self._close_idle(self.router.slice_changed(name_of(new), endpoints, self._pod))
         self._note_left(before)
+        self.forwarder.queue.serve()
 
     def _note_left(self, before: frozenset[str]) -> None:
         if before - self.router.routable():
@@ -153,14 +166,15 @@ class Gateway:
         return web.json_response({"status": "ok", "endpoints": routable})
 
     async def _metrics_text(self, http: web.Request) -> web.Response:
-        return web.Response(body=self.metrics.text(self.router).encode(), headers={"Content-Type": CONTENT_TYPE})
+        text = self.metrics.text(self.router, len(self.forwarder.queue))
+        return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
 
     async def _forward(self, http: web.Request) -> web.StreamResponse:
         body = await http.read()
         self.metrics.came(body)
         request = request_bytes(http, body)
         try:
-            return await self.forwarder.forward(lambda backend: self._through(http, request, backend), _own_error)
+            return await self.forwarder.forward(lambda backend: self._through(http, request, backend), _own_error, body)
         except ConnectionResetError:
             if http.transport is not None:
                 cut(http.transport)
@@ -181,7 +195,11 @@ class Gateway:
             return _own_error(self.forwarder.counted(OwnError(502, "BadGateway", message, backend)))
         try:
             upstream.send(request, body_follows=http.method != "HEAD")
-            head = await upstream.head
+            try:
+                async with asyncio.timeout(self.forwarder.config.answer_s or None):
+                    head = await asyncio.shield(upstream.head)
+            except TimeoutError:
+                return _own_error(self.forwarder.too_late(backend))
             response = self._response(head, backend)
             await response.prepare(http)
             if http.transport is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from fakes.gateway.forwarder import OwnError
 from fakes.gateway.gateway import Gateway
@@ -31,7 +32,7 @@ class LocalEntry:
         async def through(backend: Backend) -> None:
             await self._through(backend, body, request_id, client)
 
-        await self._forwarder.forward(through, lambda error: self._own_error(error, client))
+        await self._forwarder.forward(through, lambda error: self._own_error(error, client), body)
 
     def _own_error(self, error: OwnError, client: StreamClient) -> None:
         backend = error.backend
@@ -57,8 +58,12 @@ class LocalEntry:
         try:
             if mischief.retries():
                 await self._retried(door, backend, body, request_id, client, head)
+            elif answer_s := self._forwarder.config.answer_s:
+                await _begun_within(door.chat(body, request_id, client, head), answer_s, lambda: begun)
             else:
                 await door.chat(body, request_id, client, head)
+        except TimeoutError:
+            self._own_error(self._forwarder.too_late(backend), client)
         except ConnectionResetError as broken:
             if not begun:
                 self._own_error(self._forwarder.broke_before_answer(backend, broken), client)
@@ -103,4 +108,16 @@ class LocalEntry:
             first.cancel()
 
     def metrics_text(self) -> str:
-        return self._metrics.text(self._router)
+        return self._metrics.text(self._router, len(self._forwarder.queue))
+
+
+async def _begun_within(work: Coroutine[Any, Any, None], seconds: float, begun: Callable[[], bool]) -> None:
+    """Raises TimeoutError, and ends the work, when it has not begun in time."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task}, timeout=seconds)
+        if not task.done() and not begun():
+            raise TimeoutError
+        await task
+    finally:
+        task.cancel()

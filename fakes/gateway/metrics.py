@@ -35,13 +35,14 @@ class GatewayMetrics:
         self.by_user[name] += 1
         self.bytes_by_user[name] += len(body)
 
-    def text(self, router: Router) -> str:
+    def text(self, router: Router, queued: int = 0) -> str:
         backends = sorted(router.backends.values(), key=lambda b: b.pod)
         answered = [
             Value([("pod", pod), ("code", str(status))], n) for (pod, status), n in sorted(self.answered.items())
         ]
         families = [
             Family("gateway_requests_in_flight", "gauge", "Requests being forwarded.", [Value([], self.in_flight)]),
+            Family("gateway_requests_queued", "gauge", "Requests that wait for a replica.", [Value([], queued)]),
             Family(
                 "gateway_pod_requests_in_flight", "gauge", "Requests being forwarded, by pod.",
                 [Value([("pod", b.pod)], b.in_flight) for b in backends],

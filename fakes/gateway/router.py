@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from fakes.gateway.prefixes import PrefixIndex
 from fakes.nodes.address import listen_address
 from harness.kube.port import Json
+
+UNEVEN_MAX = 4
+"""So many requests more than the least loaded one a replica may have, and still be preferred for what it has seen."""
 
 
 @dataclass(slots=True, eq=False)
@@ -32,6 +36,9 @@ class Router:
     keep_terminating: bool = False
     before_ready: bool = False
     """Plants the bug of a router that sends to every address it hears of."""
+    in_flight_max: int = 0
+    prefixes: PrefixIndex | None = None
+    """With it, who has seen a request's beginning goes first."""
     first_only: bool = False
     """Plants another: who was not there at the first request is never sent anything."""
     backends: dict[str, Backend] = field(default_factory=dict)
@@ -68,6 +75,8 @@ class Router:
         if places is None or pod is None:
             if backend is not None:
                 self.backends.pop(name).routable = False
+                if self.prefixes is not None:
+                    self.prefixes.forget(name)
             return before is not None
         endpoint = next(reversed(places.values()))
         if backend is None:
@@ -85,17 +94,27 @@ class Router:
     def routable(self) -> frozenset[str]:
         return frozenset(pod for pod, backend in self.backends.items() if backend.routable)
 
-    def pick(self, exclude: Collection[Backend] = ()) -> Backend | None:
-        able = [b for b in self.backends.values() if b.routable and b not in exclude]
-        if self.first_only:
-            self._first = self._first or frozenset(b.pod for b in able)
-            able = [b for b in able if b.pod in self._first]
+    def pick(self, exclude: Collection[Backend] = (), hashes: Sequence[int] = ()) -> Backend | None:
+        """``hashes`` are those of the request's beginning."""
+        able = [b for b in self.backends.values() if b.routable and b not in exclude and not self._full(b)]
         if not able:
             return None
         chosen = min(able, key=lambda b: (b.in_flight, b.last_used, b.tie))
+        if self.prefixes is not None and hashes:
+            near = [b for b in able if b.in_flight <= chosen.in_flight + UNEVEN_MAX]
+            known = {b.pod: self.prefixes.matched(b.pod, hashes) for b in near}
+            chosen = min(near, key=lambda b: (-known[b.pod], b.in_flight, b.last_used, b.tie))
+            self.prefixes.note(chosen.pod, hashes)
         self._uses += 1
         chosen.last_used = self._uses
         return chosen
+
+    def _full(self, backend: Backend) -> bool:
+        return 0 < self.in_flight_max <= backend.in_flight
+
+    def busy(self, exclude: Collection[Backend] = ()) -> bool:
+        """Somebody could take a request, if only it had room."""
+        return any(b.routable and b not in exclude for b in self.backends.values())
 
 
 def _pod_of(endpoint: Json) -> str:

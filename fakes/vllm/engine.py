@@ -85,7 +85,7 @@ class Engine:
     def __init__(self, profile: LatencyProfile, limits: EngineLimits, metrics: EngineMetrics) -> None:
         self._profile = profile
         self.limits = limits
-        self._metrics = metrics
+        self.metrics = metrics
         self._loop = asyncio.get_running_loop()
         self._handle: asyncio.Handle | None = None
         self._step_end_s = 0.0
@@ -211,7 +211,7 @@ class Engine:
             if request.scheduled_s is None:
                 request.scheduled_s = now
                 request.hit_tokens = min(found * size, request.prompt_tokens)
-                self._metrics.admitted(tokens, request.hit_tokens)
+                self.metrics.admitted(tokens, request.hit_tokens)
             self.running.append(request)
             batch.append((request, n))
             budget -= n
@@ -241,7 +241,7 @@ class Engine:
         self._release(request, State.WAITING)
         request.computed = 0
         request.preemptions += 1
-        self._metrics.preemptions.value += 1
+        self.metrics.preemptions.value += 1
         self.waiting.put_back(request)
         return request
 
@@ -253,7 +253,7 @@ class Engine:
         now, before = self._step_end_s, self._step_before_s
         self._step_before_s = now
         ended = False
-        metrics, running = self._metrics, State.RUNNING
+        metrics, running = self.metrics, State.RUNNING
         made = decoded = prompts = 0
         for request, n in batch:
             if request.state is not running:
@@ -290,4 +290,4 @@ class Engine:
             self._start_step()
 
     def _show_queue(self) -> None:
-        self._metrics.show_queue(len(self.running), len(self.waiting), 1 - self.pool.free / self._usable)
+        self.metrics.show_queue(len(self.running), len(self.waiting), 1 - self.pool.free / self._usable)

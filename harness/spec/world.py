@@ -12,6 +12,7 @@ from pydantic import Field, Strict, model_validator
 from harness.spec.model import Count, CountFromZero, Flag, ObjectName, SpecModel, Text, mistake
 
 PresetName = Literal["quick", "slow"]
+GatewayPolicy = Literal["least_loaded", "prefix_aware"]
 CapacityType = Literal["spot", "on-demand"]
 PlantedBugName = Literal[
     "server_aborts_on_sigterm",
@@ -136,6 +137,18 @@ class ProcessSpec(SpecModel):
         return self
 
 
+class GatewaySpec(SpecModel):
+    """The router in front of the replicas. ``endpoints_lag_s`` is in scenario seconds, the others in those of the
+    clock; limits of 0 are none."""
+
+    policy: GatewayPolicy = "least_loaded"
+    endpoints_lag_s: float = Field(default=0.1, ge=0, le=60, strict=True)
+    in_flight_max: CountFromZero = 0
+    queue_max: CountFromZero = 100
+    queue_s: float = Field(default=10.0, gt=0, strict=True)
+    answer_s: float = Field(default=0.0, ge=0, strict=True)
+
+
 class WorldSpec(SpecModel):
     """Only for targets whose cloud is emulated."""
 
@@ -143,6 +156,7 @@ class WorldSpec(SpecModel):
     pools: tuple[PoolSpec, ...] = Field(min_length=1)
     planted_bugs: tuple[PlantedBugName, ...] = ()
     processes: tuple[ProcessSpec, ...] = ()
+    gateway: GatewaySpec = Field(default_factory=GatewaySpec)
 
     @model_validator(mode="after")
     def _names_differ(self) -> WorldSpec:

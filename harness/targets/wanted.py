@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fakes.config import PlantedBug, PoolConfig, ProcessImage, WorldConfig
+from fakes.config import GatewayConfig, PlantedBug, PoolConfig, ProcessImage, WorldConfig
 from fakes.nodes.labels import node_labels
 from harness.errors import BadInput, Where
 from harness.faults.pick import FleetNode
@@ -65,6 +65,7 @@ def world_config(experiment: Experiment, seed: int) -> WorldConfig:
         gateway_namespace=settings.workload.namespace,
         gateway_service=settings.workload.service,
         processes=tuple(ProcessImage(p.image, p.command, tuple(p.env.items())) for p in world.processes),
+        gateway=GatewayConfig(**world.gateway.model_dump()),
     )
 
 

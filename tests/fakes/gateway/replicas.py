@@ -50,11 +50,11 @@ class Fleet:
     kube: LocalKube
     endpoints: dict[str, Json] = field(default_factory=dict)
 
-    async def add(self, pod: str, address: Address, node: str = "n1") -> None:
+    async def add(self, pod: str, address: Address, node: str = "n1", *, ready: bool = True) -> None:
         meta = {"name": pod, "namespace": NS, "annotations": {LISTEN_ANNOTATION: f"{address[0]}:{address[1]}"}}
         spec = {"nodeName": node, "containers": [{"name": "vllm", "image": "vllm"}]}
         await self.kube.create(POD, {"metadata": meta, "spec": spec})
-        await self.set(pod, endpoint(pod, node))
+        await self.set(pod, endpoint(pod, node, ready=ready))
 
     async def set(self, pod: str, state: Json | None) -> None:
         if state is None:
