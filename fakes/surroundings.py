@@ -34,6 +34,7 @@ from fakes.controllers.leader import keep_leading
 from fakes.gateway.gateway import Gateway
 from fakes.metrics.custom_metrics import CustomMetrics
 from fakes.metrics.gpu_scraper import GpuNode, GpuScraper
+from fakes.metrics.resource_metrics import ResourceMetrics, Uses
 from fakes.metrics.scraper import Scraper
 from fakes.metrics.source import LocalSource
 from fakes.nodes.assigned import AssignedPods
@@ -100,6 +101,7 @@ class Surroundings:
         self.scraper = Scraper(self.kube("prometheus"), self.timing, config.gateway_namespace, "", source)
         self.gpu_scraper = GpuScraper(self.timing, self._gpu_nodes)
         self.metrics = CustomMetrics(self.scraper, wall, self.gpu_scraper, self._bugs)
+        self.resource_metrics = ResourceMetrics(self.kube("metrics-server"), wall, self.timing, self._container_uses)
         self.gateway = Gateway(
             self.kube("gateway"), config.gateway_namespace, config.gateway_service, self.rng("gateway"), self._bugs,
             replace(config.gateway, endpoints_lag_s=self.timing.clock_s(config.gateway.endpoints_lag_s)),
@@ -184,6 +186,9 @@ class Surroundings:
     def _lost(self, instance: Instance) -> None:
         if kubelet := self.kubelets.pop(instance.node, None):
             kubelet.kill()
+
+    def _container_uses(self) -> dict[str, Uses]:
+        return {name: kubelet.container_uses for name, kubelet in self.kubelets.items()}
 
     def _gpu_nodes(self) -> dict[str, GpuNode]:
         return {

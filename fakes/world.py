@@ -66,6 +66,7 @@ class World:
         self.scraper = self.surroundings.scraper
         self.metrics = self.surroundings.metrics
         self.external_metrics = ExternalMetrics(self.metrics)
+        self._metrics_apis = (self.metrics, self.external_metrics, self.surroundings.resource_metrics)
         self.gateway = self.surroundings.gateway
 
     async def run(self) -> None:
@@ -83,9 +84,7 @@ class World:
             DeploymentController(manager("deployment"), wall, rng("deployment"), timing).run(),
             ReplicaSetController(manager("replicaset"), wall, rng("replicaset"), timing, bugs).run(),
             *([SecondWriter(kube("gitops"), timing).run()] if PlantedBug.SECOND_WRITER_OF_REPLICAS in bugs else []),
-            HpaController(
-                manager("hpa"), wall, timing, self.metrics, bugs, (self.metrics, self.external_metrics)
-            ).run(),
+            HpaController(manager("hpa"), wall, timing, self.metrics, bugs, self._metrics_apis).run(),
             EndpointSliceController(manager("endpointslice"), wall, timing, bugs).run(),
             DisruptionController(manager("disruption"), wall, bugs).run(),
             NodeLifecycleController(manager("node-lifecycle"), wall, timing).run(),
@@ -113,7 +112,7 @@ async def serve(config: WorldConfig, ready: Path, ttl_s: float | None, ledger: P
     world = World(config, datetime.now(UTC), LedgerFile(ledger) if ledger is not None else None)
     api = make_app(
         world.store,
-        [world.metrics, world.metrics.v1beta2, world.external_metrics],
+        [world.metrics, world.metrics.v1beta2, world.external_metrics, world.surroundings.resource_metrics],
         logs=world.surroundings.logs,
         bookmark_s=bookmark_period_s(config.time_scale),
     )

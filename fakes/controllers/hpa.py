@@ -87,11 +87,13 @@ class HpaController:
         bugs: Collection[PlantedBug] = (),
         apis: Sequence[MetricsApi] = (),
     ) -> None:
-        """``apis``: the aggregated APIs for metrics of type Object and External."""
+        """``apis``: the aggregated APIs for metrics of type Object, External, Resource and ContainerResource."""
         self._kube = kube
         self._wall = wall
         self._timing = timing
-        self._sources = MetricSources(metrics, apis, empty_is_zero=PlantedBug.HPA_READS_EMPTY_AS_ZERO in bugs)
+        self._sources = MetricSources(
+            metrics, apis, wall, timing, empty_is_zero=PlantedBug.HPA_READS_EMPTY_AS_ZERO in bugs
+        )
         self._mischief = HpaMischief(bugs, timing)
         self._events = EventRecorder(kube, wall, "horizontal-pod-autoscaler")
         self._hpas = Informer(kube, HPA)

@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fakes.clock import WallClock
+from fakes.controllers.hpa_resource import GROUP as RESOURCES_GROUP
+from fakes.controllers.hpa_resource import ResourceSource
 from fakes.controllers.label_text import selector_in_go, selector_text
 from fakes.controllers.objects import name_of
 from fakes.controllers.quantity import format_milli, milli
 from fakes.controllers.scaling import MetricsMissing, Proposal, Tolerances, propose, propose_average, propose_total
 from fakes.metrics.reader import MetricsApi, MetricsReader
+from fakes.timing import Timing
 from harness.kube.port import RESOURCES, ApiError, Json, Resource
 
 CUSTOM, EXTERNAL = "custom.metrics.k8s.io", "external.metrics.k8s.io"
@@ -53,11 +57,20 @@ class MetricFailed(Exception):
 class MetricSources:
     """``apis``: what is served as aggregated APIs; samples of pods come through ``reader``."""
 
-    def __init__(self, reader: MetricsReader, apis: Sequence[MetricsApi] = (), *, empty_is_zero: bool = False) -> None:
+    def __init__(
+        self,
+        reader: MetricsReader,
+        apis: Sequence[MetricsApi],
+        wall: WallClock,
+        timing: Timing,
+        *,
+        empty_is_zero: bool = False,
+    ) -> None:
         """``empty_is_zero`` plants the bug of an autoscaler that takes a missing value for 0."""
         self._reader = reader
         self._empty_is_zero = empty_is_zero
         self._apis = {api.group: api for api in apis}
+        self._resources = ResourceSource(self._apis.get(RESOURCES_GROUP), wall, timing)
 
     async def wanted(self, namespace: str, spec: Json, target: Target, tolerances: Tolerances) -> Wanted:
         """Raises ``MetricFailed``."""
@@ -69,10 +82,10 @@ class MetricSources:
             case "External":
                 return await self._of_external(namespace, spec["external"], target, tolerances)
             case "Resource":
-                raise _no_resource_metrics(str(spec["resource"]["name"]), spec["resource"]["target"])
+                return await self._of_resource(namespace, "resource", spec["resource"], target, tolerances)
             case "ContainerResource":
                 found = spec["containerResource"]
-                raise _no_resource_metrics(str(found["name"]), found["target"], str(found["container"]))
+                return await self._of_resource(namespace, "containerResource", found, target, tolerances)
         text = f'unknown metric source type "{spec.get("type")}"'
         raise MetricFailed("InvalidMetricSourceType", text, text)
 
@@ -98,6 +111,25 @@ class MetricSources:
         current = {"averageValue": format_milli(proposal.usage_milli)}
         status = {"type": "Pods", "pods": {"metric": _metric(spec), "current": current}}
         return Wanted(proposal.replicas, f"pods metric {name}", status)
+
+    async def _of_resource(
+        self, namespace: str, field: str, spec: Json, target: Target, tolerances: Tolerances
+    ) -> Wanted:
+        name, container = str(spec["name"]), str(spec.get("container", ""))
+        try:
+            found = await self._resources.propose(
+                namespace, spec, target.selector, target.pods, target.replicas, tolerances
+            )
+        except MetricsMissing as missing:
+            kind = f"{container} container" if container else f"{name} resource"
+            reason = "FailedGetContainerResourceMetric" if container else "FailedGetResourceMetric"
+            raise MetricFailed(reason, str(missing), f"failed to get {kind} metric value: {missing}") from missing
+        named = {"name": name, "container": container} if container else {"name": name}
+        what = f"{name} container resource" if container and found.percent is not None else f"{name} resource"
+        if found.percent is not None:
+            what += " utilization (percentage of request)"
+        status: Json = {"type": field[0].upper() + field[1:], field: named | {"current": found.current()}}
+        return Wanted(found.replicas, what, status)
 
     async def _of_object(self, namespace: str, spec: Json, target: Target, tolerances: Tolerances) -> Wanted:
         name, described = spec["metric"]["name"], spec["describedObject"]
@@ -186,17 +218,6 @@ def _metric(spec: Json) -> Json:
 
 def _external_name(spec: Json) -> str:
     return f"external metric {spec['metric']['name']}({selector_in_go(spec['metric'].get('selector'))})"
-
-
-def _no_resource_metrics(resource: str, target: Json, container: str = "") -> MetricFailed:
-    """Nobody serves ``metrics.k8s.io`` here; this is what the real controller says then."""
-    what = "usage" if target.get("averageValue") is not None else "utilization"
-    lost = "the server could not find the requested resource (get pods.metrics.k8s.io)"
-    said = f"unable to fetch metrics from resource metrics API: {lost}"
-    text = f"failed to get {resource} {what}: unable to get metrics for resource {resource}: {said}"
-    kind = f"{container} container" if container else f"{resource} resource"
-    reason = "FailedGetContainerResourceMetric" if container else "FailedGetResourceMetric"
-    return MetricFailed(reason, text, f"failed to get {kind} metric value: {text}")
 
 
 def _custom(said: str) -> str:

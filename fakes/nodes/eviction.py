@@ -16,14 +16,14 @@ from fakes.nodes.admission import CRITICAL_PRIORITY
 from fakes.nodes.pod_status import EVICTED, Verdict
 from fakes.nodes.pod_worker import PodWorker
 from fakes.nodes.services import NodeServices
+from fakes.nodes.usage import MEMORY_ANNOTATION, USED_MIB
 from harness.kube.port import Json
 
 USED_ANNOTATIONS = {
-    "MemoryPressure": "gpu-harness.dev/memory-mib",
+    "MemoryPressure": MEMORY_ANNOTATION,
     "DiskPressure": "gpu-harness.dev/disk-mib",
 }
 """How much each container of a pod uses, in MiB."""
-USED_MIB = 64
 LOOP_S = 10
 TRANSITION_S = 300
 """evictionPressureTransitionPeriod."""

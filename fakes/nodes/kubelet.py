@@ -29,6 +29,7 @@ from fakes.nodes.pressure import NodePressure
 from fakes.nodes.runtime import Runtime
 from fakes.nodes.services import NodeServices
 from fakes.nodes.sync_loop import SyncLoop
+from fakes.nodes.usage import ContainerUse
 from fakes.timing import Timing
 from harness.kube.port import NODE, EventType, Json, Kube
 
@@ -214,6 +215,12 @@ class Kubelet:
                 use = worker.gpu_use(container)
                 found.append(Gpu(index, id, healthy, use, meta["namespace"], meta["name"], container))
         return found
+
+    def container_uses(self) -> list[ContainerUse] | None:
+        """What the node's containers take; None while nobody can ask: silent, frozen, or without power."""
+        if self._dead or self._held is not None or self._reboots_in_s is not None:
+            return None
+        return [use for worker in self._workers.values() for use in worker.uses()]
 
     # Life.
 

@@ -16,6 +16,7 @@ from fakes.nodes.container_status import ContainerView, Ended, Role
 from fakes.nodes.gpus import GpuUse, UsesGpus, annotated_use
 from fakes.nodes.pod_status import OWN_CONDITIONS, PodFacts, Verdict, pod_status, rejected_status
 from fakes.nodes.services import NodeServices
+from fakes.nodes.usage import ContainerUse, cpu_milli, memory_bytes
 from harness.kube.port import POD, Conflict, Json, NotFound, PatchType
 
 SANDBOX_S = 0.5
@@ -118,6 +119,23 @@ class PodWorker:
         if isinstance(process, UsesGpus):
             return process.gpu_use()
         return annotated_use(self._pod["metadata"].get("annotations") or {})
+
+    def uses(self) -> list[ContainerUse]:
+        """What its running containers take of the node."""
+        meta = self._pod["metadata"]
+        annotations = meta.get("annotations") or {}
+        return [
+            ContainerUse(
+                meta["namespace"],
+                meta["name"],
+                view.name,
+                view.running_since,
+                cpu_milli(annotations, self.gpu_use(view.name).busy),
+                memory_bytes(annotations),
+            )
+            for view in self.views
+            if view.is_running
+        ]
 
     def show(self) -> None:
         """Something that its status shows has changed outside of it."""

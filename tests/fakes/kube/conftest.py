@@ -14,6 +14,8 @@ from aiohttp import web
 
 from fakes.clock import WallClock
 from fakes.kube import LocalKube, Store, make_app
+from fakes.metrics.resource_metrics import ResourceMetrics, Uses
+from fakes.timing import Timing
 
 START = datetime(2026, 11, 29, 12, tzinfo=UTC)
 
@@ -44,13 +46,17 @@ class Served:
     runner: web.AppRunner
     refused: list[str]
     """Paths of the requests that were answered with 429."""
+    uses: dict[str, Uses]
+    """What the containers of each node take."""
 
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
     store = Store(WallClock(datetime.now(UTC)), Random(1), window=200)  # kubectl compares ages with its own clock
     refused: list[str] = []
-    app = make_app(store, bookmark_s=0.05)
+    uses: dict[str, Uses] = {}
+    metrics = ResourceMetrics(LocalKube(store, "metrics-server"), store.wall, Timing(), lambda: uses)
+    app = make_app(store, [metrics], bookmark_s=0.05)
 
     async def note(request: web.Request, response: web.StreamResponse) -> None:
         if response.status == 429:
@@ -75,6 +81,6 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     }
     path = tmp_path / "kubeconfig"
     path.write_text(yaml.safe_dump(config))
-    yield Served(url, path, store, LocalKube(store, "test"), runner, refused)
+    yield Served(url, path, store, LocalKube(store, "test"), runner, refused, uses)
     await runner.cleanup()
     assert store.tampered() == []

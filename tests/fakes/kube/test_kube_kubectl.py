@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fakes.nodes.usage import ContainerUse
 from harness.kube import port
 from harness.kube.port import Json
 
@@ -192,3 +193,16 @@ async def kubectl_refusal(draining: asyncio.Task[str], served: Served) -> bool:
             assert not draining.done(), draining.result()
             await asyncio.sleep(0.02)
     return True
+
+
+async def test_top_shows_what_pods_and_nodes_take(served: Served, kubectl: Kubectl) -> None:
+    await add_node(served)
+    await add_running_pod(served, "p")
+    pod = await served.kube.get(port.POD, "p", "default")
+    container = pod["spec"]["containers"][0]["name"]
+    node, long_ago = pod["spec"]["nodeName"], "2026-01-01T00:00:00Z"
+    served.uses[node] = lambda: [ContainerUse("default", "p", container, long_ago, 250.0, 96 * 2**20)]
+    assert (await kubectl("top", "pods", "--no-headers")).split() == ["p", "250m", "96Mi"]
+    assert (await kubectl("top", "nodes", "--no-headers")).split()[:2] == [node, "250m"]
+    served.uses[node] = lambda: None
+    assert "podmetrics.metrics.k8s.io" in await kubectl("top", "pod", "p", fails=True)
