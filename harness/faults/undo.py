@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from harness.errors import GuardRefused
 from harness.faults.port import Clock
 from harness.history.jsonl import append_line
 from harness.kube.port import Json
@@ -202,6 +203,30 @@ def _about(raw: Mapping[str, Any] | None) -> About | None:
     return None if raw is None else About(str(raw["fault"]), raw["arguments"], tuple(raw["targets"]))
 
 
+def overlap(one: Undo, other: Undo) -> str | None:
+    """What both would put back, where they do: the second remembers the first one's change as what was there before,
+    so that taking both back, in whatever order, leaves one of them standing."""
+    match one, other:
+        case ResetKnob(), ResetKnob() if (one.knob, one.target) == (other.knob, other.target):
+            return f"{one.knob} of {one.target}"
+        case RestoreFields(), RestoreFields() if one.object == other.object:
+            shared = _shared(one.ours, other.ours)
+            return f"{shared} of {one.object}" if shared else None
+        case CancelInterruption(), CancelInterruption() if one.instance_id == other.instance_id:
+            return f"the notice of {one.instance_id}"
+    return None
+
+
+def _shared(one: Json, other: Json) -> str:
+    """The path of a field that both patches set; a part that one sets as a whole is all of it."""
+    for key in one.keys() & other.keys():
+        if not (isinstance(one[key], Mapping) and isinstance(other[key], Mapping)):
+            return key
+        if inner := _shared(one[key], other[key]):
+            return f"{key}.{inner}"
+    return ""
+
+
 class UndoJournal:
     """Appends to one run's journal. The folder must exist; the file comes with the first change."""
 
@@ -210,9 +235,19 @@ class UndoJournal:
         self._clock = clock
 
     def before(self, fault_id: str, undo: Undo, about: About | None = None) -> int:
-        """Call before the change it undoes. When this returns, the line is on disk."""
+        """Call before the change it undoes. When this returns, the line is on disk. GuardRefused where another fault
+        has changed the same and not taken it back yet: the second change could not be undone rightly."""
         self._drop_torn_tail()
-        seq = max((entry.seq for entry in self.replay().entries), default=0) + 1
+        entries = self.replay().entries
+        for entry in entries:
+            if entry.done or entry.undo is None or entry.fault_id == fault_id:
+                continue
+            if (what := overlap(entry.undo, undo)) is not None:
+                raise GuardRefused(
+                    f"{fault_id} would change {what}, which {entry.fault_id} holds",
+                    hint="let the one end before the other begins",
+                )
+        seq = max((entry.seq for entry in entries), default=0) + 1
         new = not self.path.exists()
         append_line(
             self.path,

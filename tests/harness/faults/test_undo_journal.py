@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 
 from harness.clock import RunClock
+from harness.errors import GuardRefused
 from harness.faults.undo import (
     CancelInterruption,
     DeleteObjects,
     ObjectRef,
+    ResetKnob,
+    RestoreFields,
     ResumeProcess,
     Undo,
     UndoJournal,
@@ -92,3 +95,33 @@ def test_an_undo_of_a_kind_this_version_does_not_know_stays_pending(tmp_path: Pa
     journal.path.write_text('{"seq":1,"t_ns":5,"fault_id":"x-1","op":"planned","undo":{"kind":"regrow_limb"}}\n')
     (entry,) = journal.replay().pending
     assert (entry.undo, entry.detail) == (None, "unknown kind of undo 'regrow_limb'")
+
+
+NODE = ObjectRef("v1", "Node", "n")
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted", "what"),
+    [
+        (ResetKnob("net.link", "pods"), ResetKnob("net.link", "pods", {"loss_ratio": 1}), "net.link of pods"),
+        (ResetKnob("net.link", "pods"), ResetKnob("net.link", "clients"), None),
+        (RestoreFields(NODE, {"a": {"b": 1}}, {}), RestoreFields(NODE, {"a": {"b": 2, "c": 1}}, {}), "a.b of Node/n"),
+        (RestoreFields(NODE, {"a": {"b": 1}}, {}), RestoreFields(NODE, {"a": None}, {}), "a of Node/n"),
+        (RestoreFields(NODE, {"a": {"b": 1}}, {}), RestoreFields(NODE, {"a": {"c": 1}}, {}), None),
+        (CancelInterruption("i-1", "n"), CancelInterruption("i-1", "n"), "the notice of i-1"),
+        (CancelInterruption("i-1", "n"), ResetKnob("net.link", "pods"), None),
+    ],
+)
+def test_what_one_fault_holds_no_other_changes(tmp_path: Path, held: Undo, wanted: Undo, what: str | None) -> None:
+    """Taken back in any order, one of the two changes would stay."""
+    journal = UndoJournal(tmp_path, RunClock(0, 1.0))
+    first = journal.before("a-1", held)
+    journal.before("a-1", held)  # the same fault may go on changing it: it is taken back in the other order
+    if what is None:
+        journal.before("b-1", wanted)
+        return
+    with pytest.raises(GuardRefused, match=f"b-1 would change {what}, which a-1 holds"):
+        journal.before("b-1", wanted)
+    journal.undone(first)
+    journal.undone(first + 1)
+    journal.before("b-1", wanted)
