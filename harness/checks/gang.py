@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.checks.gang_groups import Group, groups_of
 from harness.checks.machine_did_not_stall import stalls
-from harness.checks.sight import blind
+from harness.checks.sight import blind, recorded_until
 from harness.checks.stories import gang_story
 from harness.checks.units import NS_PER_S, both, count, listed, scenario_s
 from harness.history.lives import Json, Life, going, gpus_of, node_of, terminal, unschedulable
@@ -126,7 +126,7 @@ def gang(history: History, spec: GangSpec) -> Finding:
 
 def gangs_of(history: History) -> tuple[Gang, ...]:
     """Every gang, by whatever system it is one."""
-    last_ns = history.objects[-1].t_ns if history.objects else 0
+    last_ns = recorded_until(history)
     found: list[Gang] = []
     for group in groups_of(history):
         members = group.members

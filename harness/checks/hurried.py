@@ -10,6 +10,7 @@ from harness.checks.departures import PodFate, exit_code
 from harness.checks.sight import blind
 from harness.checks.story import moment, tell
 from harness.checks.units import NS_PER_S, count, listed, scenario_s
+from harness.history.tables import ObjectEventType
 from harness.verdict import Evidence
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def hurried_pods(fates: Iterable[PodFate], time_scale: float) -> list[Hurried]:
             continue
         node_gone_ns = fate.node.gone_ns if fate.node else None
         lost = node_gone_ns is not None and node_gone_ns <= fate.ended.t_ns
-        before = fate.ended.t_ns < fate.asked.t_ns
+        # A pod that a list shows going was asked at a moment that nobody saw.
+        before = fate.ended.t_ns < fate.asked.t_ns or fate.asked.type is ObjectEventType.LISTED
         after_s = scenario_s(fate.ended.t_ns - fate.asked.t_ns, time_scale)
         enough_s = fate.pre_stop_s - _START_S - scenario_s(_SEEN_NS, time_scale)
         if not lost and not before and exit_code(fate.ended.object) == 0 and after_s < enough_s:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.checks.budgets import misfit_rows, misfit_sentence, misfit_story, misfits
 from harness.checks.departures import pods_scaled_away
+from harness.checks.sight import recorded_until
 from harness.checks.stories import pdb_story
 from harness.checks.undisturbed import (
     disturbed,
@@ -263,7 +264,7 @@ def _revision(obj: Json) -> int | None:
 def held_back(history: History, budget: Life) -> list[tuple[Life, int]]:
     """Pods that stayed on a node being drained while their budget allowed nothing, and for how long in all."""
     drains = {life.name: life.when(disrupted) for life in lives(history.objects, "Node")}
-    last_ns = history.objects[-1].t_ns if history.objects else 0
+    last_ns = recorded_until(history)
     shut = _shut_spans(budget, last_ns)
     found: list[tuple[Life, int]] = []
     for pod in covered(history, budget) if shut else ():

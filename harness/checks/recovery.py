@@ -243,7 +243,7 @@ def _claims_left(history: History) -> list[Left]:
 
 
 def _gangs_left(history: History) -> list[Left]:
-    until = history.objects[-1].t_ns if history.objects else 0
+    until = recorded_until(history)
     return [
         Left(
             "PodGroup",

@@ -77,7 +77,7 @@ def scale_down(history: History, spec: ScaleDownSpec) -> Finding:
     wrong = _wrong(history, spec, seen)
     tested = len(excursions) - len(seen.undecided)
     since_ns = excursions[0].start.t_ns if excursions else 0
-    hidden, gap = blind(history, _SIZES, since_ns), blind(history, _BLINDING, since_ns)
+    hidden, gap = blind(history, _SIZES, since_ns), blind(history, _BLINDING, history.run.load_start_ns)
     lost = len(seen.lost) > spec.streams_lost_max
     if wrong and (lost or hidden is None):
         status, sentence = Status.FAIL, "; ".join(wrong)

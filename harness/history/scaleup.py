@@ -133,7 +133,7 @@ def assign(history: History) -> list[tuple[Slot, Life | None]]:
     filled: list[tuple[Slot, Life | None]] = []
     for owner, own in owned.items():
         filled += _assign_set(sets.get(owner), own)
-    last_ns = history.objects[-1].t_ns - _TAIL_NS if history.objects else 0
+    last_ns = _recorded_until(history) - _TAIL_NS
     came = [
         (slot, pod) for slot, pod in filled if (pod.born_ns >= start_ns if pod else start_ns <= slot.t_ns < last_ns)
     ]
@@ -173,6 +173,11 @@ def _assign_set(owner: Life | None, pods: Sequence[Life]) -> list[tuple[Slot, Li
     return filled + [(slot, None) for slot in open_slots]
 
 
+def _recorded_until(history: History) -> int:
+    """The load's end, or the last event after it. Events may be dropped, so the last one alone ends nothing."""
+    return max([history.run.load_end_ns, *(event.t_ns for event in history.objects[-1:])])
+
+
 def replica_steps(life: Life) -> Iterable[tuple[int, int, ObjectEvent]]:
     """Changes of ``spec.replicas``. An object seen being created counts from 0, a listed one from what it had."""
     before: int | None = 0 if life.seen[0].type is ObjectEventType.ADDED else None
@@ -200,7 +205,7 @@ class _Dating:
         self.pods = {life.name: life for life in workload_pods(history)}
         self.refusals = sorted(found for claim in self.claims for found in refused(claim))
         self.unmade = _unmade(history)
-        self.end_ns = history.objects[-1].t_ns if history.objects else 0
+        self.end_ns = _recorded_until(history)
         named = ((c, (c.name, c.last.get("status", {}).get("nodeName"))) for c in reversed(self.claims))
         self.claim_of = {name: claim for claim, names in named for name in names}  # of several the first
         self.raises = {life.uid: _raises(life) for life in lives(history.objects, "Deployment")}

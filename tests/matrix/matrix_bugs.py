@@ -124,7 +124,13 @@ BUGS: tuple[Row, ...] = (
     _planted(B.PRE_STOP_SKIPPED, "the kubelet runs no preStop hook", "graceful_drain", "preStop"),
     _planted(B.NODE_NEVER_READY, "a new node never becomes Ready", "scale_up", "its node to start"),
     _planted(B.IMAGE_PULL_HANGS, "a new node never gets its image", "scale_up", "its image"),
-    _planted(B.DEVICE_PLUGIN_NEVER_COMES, "a new node never shows its GPUs", "device", "never showed"),
+    _planted(
+        B.DEVICE_PLUGIN_NEVER_COMES,
+        "a new node never shows its GPUs",
+        "device",
+        "never showed",
+        also=(("scale_up", "the GPU to appear"),),
+    ),
     _planted(B.DEVICE_PLUGIN_DIES, "a node loses its GPUs, and they do not come back", "device", "lacked"),
     _planted(B.ALLOCATABLE_LIES, "a node claims more GPUs than it has", "device", "rejected by the node", real=True),
     _planted(B.GPUS_GIVEN_TWICE, "the kubelet gives out GPUs that others hold", "device", "gave GPUs out twice"),
@@ -156,6 +162,7 @@ BUGS: tuple[Row, ...] = (
         "scale_up",
         "no replica was decided",
         real=True,
+        also=(("controllers", "and did nothing for"),),
     ),
     _planted(B.HPA_HESITATES, "the autoscaler sleeps on a need for minutes", "scale_up", "served only after"),
     _planted(
@@ -165,7 +172,13 @@ BUGS: tuple[Row, ...] = (
         "still above its floor",
         experiment="back-to-the-floor",
     ),
-    _planted(B.HPA_THRASHES, "the size goes up and down at every sync", "scale_down", "reversal"),
+    _planted(
+        B.HPA_THRASHES,
+        "the size goes up and down at every sync",
+        "scale_down",
+        "reversal",
+        also=(("controllers", "oscillation"),),
+    ),
     _planted(
         B.HPA_READS_EMPTY_AS_ZERO,
         "the autoscaler takes a missing value for 0",
@@ -210,7 +223,11 @@ BUGS: tuple[Row, ...] = (
     _planted(B.GANG_BOUND_ONE_BY_ONE, "members of a gang are bound singly", "gang", "held 3 of the 4", real=True),
     _planted(B.GANG_BOUND_SLOWLY, "minutes pass between the members of a gang", "gang", "longer than allowed"),
     _planted(
-        B.GANG_MEMBER_NEVER_REPLACED, "a gang that lost a member keeps its GPUs for nothing", "gang", "after a loss"
+        B.GANG_MEMBER_NEVER_REPLACED,
+        "a gang that lost a member keeps its GPUs for nothing",
+        "gang",
+        "after a loss",
+        also=(("recovery", "of 2 members"),),
     ),
     _planted(
         B.ORPHANED_PODS_KEPT,
@@ -228,15 +245,33 @@ BUGS: tuple[Row, ...] = (
         real=True,
     ),
     _planted(B.DRAIN_TAINTS_ANOTHER_NODE, "a second node is tainted, and stays so", "recovery", "has the taint"),
-    _planted(B.INSTANCE_ENDED_UNDRAINED, "an instance is ended while pods run on it", "graceful_drain", "node lost"),
+    _planted(
+        B.INSTANCE_ENDED_UNDRAINED,
+        "an instance is ended while pods run on it",
+        "graceful_drain",
+        "node lost",
+        innocent=("pdb",),
+    ),
     _planted(B.NODE_LEFT_OVER, "the Node of an instance that is gone stays", "recovery", "Node spot-1"),
     _planted(B.CLAIM_LEFT_OVER, "the NodeClaim of a node that is gone stays", "recovery", "has no node"),
     _planted(B.NEW_NODE_REMOVED_AT_ONCE, "a new node is given up again at once", "scale_down", "went again too soon"),
-    _planted(B.PROVISIONER_IDLE, "no node is ever ordered", "scale_up", "cloud capacity"),
+    _planted(
+        B.PROVISIONER_IDLE,
+        "no node is ever ordered",
+        "scale_up",
+        "cloud capacity",
+        also=(("capacity", "short for too long"),),
+    ),
     _planted(
         B.PROVISIONER_ORDERS_TOO_MANY, "three nodes are ordered in the place of one", "capacity", "more than needed"
     ),
-    _planted(B.PROVISIONER_IGNORES_PRICE, "nodes come from the dearest pool", "capacity", "cost_per_hour"),
+    _planted(
+        B.PROVISIONER_IGNORES_PRICE,
+        "nodes come from the dearest pool",
+        "capacity",
+        "cost_per_hour",
+        "cost_per_million_tokens",
+    ),
     _planted(B.INSTANCE_NEVER_BOOTS, "an instance is billed and never registers", "scale_up", "its node to start"),
     _planted(
         B.NOTICE_CUT_SHORT, "the cloud takes the instance seconds after its notice", "graceful_drain", "node lost"

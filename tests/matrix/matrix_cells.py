@@ -8,10 +8,12 @@ import shutil
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from matrix_perturb import flips
 from matrix_row import ROOT, Row
+from perturbing import PERTURBATIONS
 
 from harness.history.reader import History
 from harness.run.judging import judge_run, write_verdict
@@ -47,6 +49,10 @@ class Cell:
     status: str
     said: tuple[Said, ...]
     cpu_s: float
+    flips: tuple[tuple[str, str, str], ...] = ()
+    """Perturbation, check, and what it said: answers that turned into their opposite."""
+    perturbed: int = 0
+    """As how many worse recorders would have seen it the history was judged again."""
 
     def of(self, check: str, words: Sequence[str] = ()) -> Said | None:
         """What the check said; where it is asked for several times, what has the words."""
@@ -63,15 +69,23 @@ class Cell:
         return tuple(s.check for s in self.said if s.status == Status.UNKNOWN or (s.validity and s.status != "pass"))
 
 
-def run_cell(experiment: str, bugs: Sequence[str], name: str, seed: int, keep: Path | None = None) -> Cell:
+def run_cell(
+    experiment: str, bugs: Sequence[str], name: str, seed: int, keep: Path | None = None, *, perturb: bool = False
+) -> Cell:
     """``keep`` is where the run's folder stays; else it is thrown away."""
     began_s = time.process_time()
     folder = Path(tempfile.mkdtemp(prefix="verdict-matrix-"))
     try:
-        run_dir = run(planted(ROOT / experiment, bugs, folder / "spec"), seed, keep or folder)
-        verdict = judge_run(run_dir, History.load(run_dir.path))
+        copy = planted(ROOT / experiment, bugs, folder / "spec")
+        run_dir = run(copy, seed, keep or folder)
+        history = History.load(run_dir.path)
+        verdict = judge_run(run_dir, history)
         write_verdict(run_dir, verdict)
-        return cell(name, seed, verdict, time.process_time() - began_s)
+        done = cell(name, seed, verdict, time.process_time() - began_s)
+        if not perturb:
+            return done
+        flipped = tuple(flips(history, load_experiment(copy).settings.checks, f"{name} {seed}"))
+        return replace(done, flips=flipped, perturbed=len(PERTURBATIONS), cpu_s=time.process_time() - began_s)
     except Exception as error:  # a defect of ours, shown as one: the other cells go on
         return Cell(name, seed, f"crashed: {type(error).__name__}: {error}", (), time.process_time() - began_s)
     finally:
@@ -113,5 +127,5 @@ def run(experiment: Path, seed: int, reports: Path) -> RunDir:
     return run_dir
 
 
-def run_row(row: Row, seed: int, keep: Path | None = None) -> Cell:
-    return run_cell(row.experiment, row.bugs, row.name, seed, keep)
+def run_row(row: Row, seed: int, keep: Path | None = None, *, perturb: bool = False) -> Cell:
+    return run_cell(row.experiment, row.bugs, row.name, seed, keep, perturb=perturb)

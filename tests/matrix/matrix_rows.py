@@ -12,5 +12,11 @@ from matrix_files import FILES
 from matrix_row import ALL_CHECKS, Row
 
 ROWS: tuple[Row, ...] = (*BUGS, *FILES)
-HEALTHY = (ALL_CHECKS,)
-"""Worlds without any bug: each must pass, or say why it cannot be judged."""
+HEALTHY = {
+    ALL_CHECKS: 50,
+    "experiments/matrix/back-to-the-floor.yaml": 5,
+    "experiments/matrix/scaled-away-with-work.yaml": 5,
+    "experiments/matrix/left-alone.yaml": 5,
+    "experiments/matrix/each-its-own-promise.yaml": 5,
+}
+"""Worlds without any bug, each with how many seeds: each must pass, or say why it cannot be judged."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from matrix_cells import Cell
 from matrix_row import Row
@@ -72,6 +72,23 @@ HEALTHY_HEAD = (
 )
 
 
+REAL_HEAD = "| row | seed | came to | as expected | seconds |\n| --- | --- | --- | --- | --- |"
+PERTURBED_HEAD = "| row | perturbed histories | turned into their opposite |\n| --- | --- | --- |"
+
+
+def perturbed_line(name: str, cells: Sequence[Cell]) -> str:
+    turned = Counter(f"{what}: `{check}`" for cell in cells for what, check, _ in cell.flips)
+    said = ", ".join(f"{text} {n}" for text, n in turned.most_common()) or "-"
+    return f"| `{name}` | {sum(cell.perturbed for cell in cells)} | {said} |"
+
+
+def real_line(row: Row, cell: Cell, took_s: float) -> str:
+    came = came_of(row, cell)
+    failed = f" ({', '.join(f'`{check}`' for check in cell.failed)})" if cell.failed else ""
+    as_expected = "yes" if came is Came.RIGHT else f"no: {came.value}"
+    return f"| `{row.name}` | {cell.seed} | {cell.status}{failed} | {as_expected} | {took_s:.0f} |"
+
+
 def healthy_line(experiment: str, cells: Sequence[Cell]) -> str:
     came = Counter(came_of_healthy(cell) for cell in cells)
     by = Counter(check for cell in cells if cell.status != "pass" for check in (cell.failed or cell.unsure))
@@ -80,13 +97,19 @@ def healthy_line(experiment: str, cells: Sequence[Cell]) -> str:
     return f"| `{experiment}` | {len(cells)} | {counts} | {said} |"
 
 
-def bad(rows: Iterable[tuple[Row, Sequence[Cell]]], healthy: Iterable[tuple[str, Sequence[Cell]]]) -> list[str]:
+def bad(rows: Sequence[tuple[Row, Sequence[Cell]]], healthy: Sequence[tuple[str, Sequence[Cell]]]) -> list[str]:
     """What is not as it must be, a line each."""
     found = [
         f"{row.name} seed {cell.seed}: {came_of(row, cell)} ({', '.join(cell.failed) or cell.status})"
         for row, cells in rows
         for cell in cells
         if came_of(row, cell) is not Came.RIGHT
+    ]
+    found += [
+        f"{cell.row} seed {cell.seed}, {what}: {check} {turned}"
+        for cells in [*(cells for _, cells in rows), *(cells for _, cells in healthy)]
+        for cell in cells
+        for what, check, turned in cell.flips
     ]
     return found + [
         f"{experiment} seed {cell.seed}: {came_of_healthy(cell)} ({', '.join(cell.failed)})"

@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 import yaml
 from matrix_cells import Cell, Said, run_cell, run_row
-from matrix_row import ROOT, Row
+from matrix_clauses import CLAUSES, without_a_clause
+from matrix_row import ALL_CHECKS, ROOT, Row
 from matrix_rows import HEALTHY, ROWS
 from matrix_table import Came, came_of, came_of_healthy
 
@@ -14,20 +15,24 @@ from fakes.config import PlantedBug
 from harness.checks.judge import CHECKS, VALIDITY
 
 SEED = 1
+AGAIN = {"server-aborts-on-sigterm"}
+"""Files that show again what a bug shows."""
 FIRST = {row.check: row for row in reversed(ROWS)}
 SLICE = [row for row in ROWS if row.real or row is FIRST[row.check]]
 
 
 @pytest.mark.parametrize("row", SLICE, ids=lambda row: row.name)
 def test_what_is_wrong_is_found_by_the_check_that_promises_it(row: Row) -> None:
-    cell = run_row(row, SEED)
+    cell = run_row(row, SEED, perturb=row is SLICE[0])
+    assert cell.flips == (), "seen by a worse recorder an answer turned into its opposite"
     said = cell.of(row.check)
     assert came_of(row, cell) is Came.RIGHT, f"{cell.status}, failed: {cell.failed}; {row.check} said: {said}"
 
 
 @pytest.mark.parametrize("experiment", HEALTHY)
 def test_a_healthy_world_passes(experiment: str) -> None:
-    cell = run_cell(experiment, (), experiment, SEED)
+    cell = run_cell(experiment, (), experiment, SEED, perturb=experiment == ALL_CHECKS)
+    assert cell.flips == (), "seen by a worse recorder an answer turned into its opposite"
     assert came_of_healthy(cell) is Came.PASSED, f"failed: {cell.failed}, unsure: {cell.unsure}"
 
 
@@ -44,6 +49,19 @@ def test_rows_name_checks_that_exist_and_say_what_they_must_say() -> None:
     for row in ROWS:
         assert row.check in (VALIDITY if row.status == "unknown" and row.check in VALIDITY else CHECKS), row.name
         assert row.words and all(row.words), row.name
+
+
+def test_every_clause_of_a_check_s_promise_is_broken_by_a_row_of_that_check() -> None:
+    by_name = {row.name: row for row in ROWS}
+    assert set(CLAUSES) == {*CHECKS, "validity"}
+    for check, clauses in CLAUSES.items():
+        for text, names in clauses:
+            assert names, (check, text)
+            for name in names:
+                row = by_name[name]
+                found_by = row.check in VALIDITY if check == "validity" else row.breaks_promise_of(check)
+                assert found_by, f"{name} is not what breaks {check}: {text}"
+    assert without_a_clause([row for row in ROWS if row.name not in AGAIN]) == set()
 
 
 ROW = Row("a promise", "pdb", ("the cause",), (PlantedBug.DRAIN_IGNORES_PDB,))

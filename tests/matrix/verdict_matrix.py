@@ -1,8 +1,9 @@
 """Runs every planted bug over some seeds, and the healthy world over more, and writes what came of each.
 
 ``python tests/matrix/verdict_matrix.py`` runs all in virtual time and prints the table; ``--write`` puts it into
-docs/verdict-matrix.md. ``--rows NAME…`` runs some only, ``--keep DIR`` keeps the runs' folders. Exits 1 when something
-was missed, found by another check, or alarmed for nothing.
+docs/verdict-matrix.md. ``--rows NAME…`` runs some only, ``--keep DIR`` keeps the runs' folders, ``--real`` runs the
+rows that are marked for it with sockets and the wall clock, ``--perturb`` judges one history of each again as worse
+recorders would have seen it. Exits 1 when something was missed, found by another check, alarmed for nothing, or turned.
 """
 
 from __future__ import annotations
@@ -15,13 +16,18 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from matrix_cells import Cell, run_cell
-from matrix_row import ROOT, Row
-from matrix_rows import HEALTHY, ROWS
-from matrix_table import HEALTHY_HEAD, ROW_HEAD, bad, healthy_line, row_line
+sys.path.append(str(Path(__file__).resolve().parents[1] / "histories"))  # where perturbing.py stands
 
-PAGE = ROOT / "docs" / "verdict-matrix.md"
-Job = tuple[str, Sequence[str], str, int, Path | None]
+from matrix_cells import Cell, run_cell
+from matrix_page import HEADS, PAGE, updated
+from matrix_real import run_for_real
+from matrix_row import Row
+from matrix_rows import HEALTHY, ROWS
+from matrix_table import Came, bad, came_of, healthy_line, perturbed_line, real_line, row_line
+
+Job = tuple[str, Sequence[str], str, int, Path | None, bool]
+OfRows = list[tuple[Row, list[Cell]]]
+OfHealthy = list[tuple[str, list[Cell]]]
 
 
 def main() -> int:
@@ -29,24 +35,73 @@ def main() -> int:
     rows = [row for row in ROWS if not args.rows or row.name in args.rows]
     if unknown := set(args.rows) - {row.name for row in ROWS}:
         sys.exit(f"there is no row {', '.join(sorted(unknown))}; there are: {', '.join(row.name for row in ROWS)}")
-    seeds = range(1, args.seeds + 1)
-    jobs: list[Job] = [(row.experiment, row.bugs, row.name, seed, args.keep) for row in rows for seed in seeds]
+    return _for_real(args, rows) if args.real else _in_virtual_time(args, rows)
+
+
+def _in_virtual_time(args: argparse.Namespace, rows: list[Row]) -> int:
+    seeds = range(1, (1 if args.perturb else args.seeds) + 1)
+    jobs: list[Job] = [(r.experiment, r.bugs, r.name, seed, args.keep, args.perturb) for r in rows for seed in seeds]
     if not args.rows:
-        jobs += [(e, (), e, seed, args.keep) for e in HEALTHY for seed in range(1, args.healthy_seeds + 1)]
+        jobs += [
+            (e, (), e, seed, args.keep, args.perturb)
+            for e, most in HEALTHY.items()
+            for seed in range(1, (1 if args.perturb else min(most, args.healthy_seeds)) + 1)
+        ]
     began_s = time.monotonic()
     cells = list(_run_all(jobs, args.jobs))
-    of_rows = [(row, [c for c in cells if c.row == row.name]) for row in rows]
-    of_healthy = [(e, of) for e in HEALTHY if (of := [c for c in cells if c.row == e])]
-    text = _tables(of_rows, of_healthy)
+    of_rows: OfRows = [(row, [c for c in cells if c.row == row.name]) for row in rows]
+    of_healthy: OfHealthy = [(e, of) for e in HEALTHY if (of := [c for c in cells if c.row == e])]
+    lines = _lines(of_rows, of_healthy, perturbed=args.perturb)
     cpu_s = sum(cell.cpu_s for cell in cells)
-    print(f"\n{text}\n\n{len(cells)} runs, {cpu_s:.0f} s of CPU, {time.monotonic() - began_s:.0f} s")
+    _print(lines)
+    print(f"\n{len(cells)} runs, {cpu_s:.0f} s of CPU, {time.monotonic() - began_s:.0f} s")
     if args.write:
-        PAGE.write_text(_page(text, len(cells), cpu_s))
+        _write(lines)
     if args.show:
         print(*(f"\n{row.name} seed {c.seed}: {_said(row, c)}" for row, of in of_rows for c in of), sep="")
     wrong = bad(of_rows, of_healthy)
     print(*wrong, sep="\n")
     return 1 if wrong else 0
+
+
+def _for_real(args: argparse.Namespace, rows: list[Row]) -> int:
+    lines: dict[str, str] = {}
+    wrong = 0
+    for row in rows:
+        if not row.real:
+            continue
+        cell, took_s = run_for_real(row, 1, args.keep)
+        lines[row.name] = real_line(row, cell, took_s)
+        wrong += came_of(row, cell) is not Came.RIGHT
+        print(lines[row.name], flush=True)
+        if args.show:
+            print(_said(row, cell))
+    if args.write:
+        _write({"real": lines})
+    return 1 if wrong else 0
+
+
+def _lines(of_rows: OfRows, of_healthy: OfHealthy, *, perturbed: bool) -> dict[str, dict[str, str]]:
+    if perturbed:
+        every = [*((row.name, cells) for row, cells in of_rows), *of_healthy]
+        return {"perturbed": {name: perturbed_line(name, cells) for name, cells in every}}
+    return {
+        "rows": {row.name: row_line(row, cells) for row, cells in of_rows},
+        "healthy": {e: healthy_line(e, cells) for e, cells in of_healthy},
+    }
+
+
+def _print(lines: dict[str, dict[str, str]]) -> None:
+    for section, own in lines.items():
+        if own:
+            print("", HEADS[section], *own.values(), sep="\n")
+
+
+def _write(lines: dict[str, dict[str, str]]) -> None:
+    names = [row.name for row in ROWS]
+    real = [row.name for row in ROWS if row.real]
+    order = {"rows": names, "healthy": list(HEALTHY), "real": real, "perturbed": [*names, *HEALTHY]}
+    PAGE.write_text(updated(PAGE.read_text(), lines, order))
 
 
 def _arguments() -> argparse.Namespace:
@@ -56,8 +111,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rows", nargs="*", default=[], metavar="NAME")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep", type=Path, default=None, metavar="DIR")
+    parser.add_argument("--real", action="store_true", help="run the rows that are marked for it for real, one by one")
+    parser.add_argument(
+        "--perturb", action="store_true", help="one seed of each, judged again as seen by worse recorders"
+    )
     parser.add_argument("--show", action="store_true", help="print what the check said in each cell")
-    parser.add_argument("--write", action="store_true", help="write docs/verdict-matrix.md")
+    parser.add_argument("--write", action="store_true", help="write the lines into docs/verdict-matrix.md")
     return parser.parse_args()
 
 
@@ -71,36 +130,13 @@ def _run_all(jobs: list[Job], processes: int) -> Iterable[Cell]:
 
 
 def _run_job(job: Job) -> Cell:
-    return run_cell(*job)
+    *run, perturb = job
+    return run_cell(*run, perturb=perturb)
 
 
 def _said(row: Row, cell: Cell) -> str:
     said = cell.of(row.check, row.words)
     return f"{said.judged}: {said.text}" if said else f"{row.check} was not asked for"
-
-
-def _tables(rows: list[tuple[Row, list[Cell]]], healthy: list[tuple[str, list[Cell]]]) -> str:
-    parts = ["\n".join([ROW_HEAD, *(row_line(row, cells) for row, cells in rows)])]
-    if healthy:
-        parts.append("\n".join([HEALTHY_HEAD, *(healthy_line(e, cells) for e, cells in healthy)]))
-    return "\n\n".join(parts)
-
-
-def _page(tables: str, runs: int, cpu_s: float) -> str:
-    return f"""# The verdict matrix
-
-<!-- written by `make verdict-matrix`; what it runs stands in tests/matrix/matrix_rows.py -->
-
-Does the harness find what is wrong, by the check that promises it, and nothing where nothing is? Each row plants one
-bug into the fakes (`fakes/config.py`, `planted_bugs:` of an experiment's world), or breaks a premise of the run, and
-runs it in virtual time over several seeds; the healthy worlds run over more. A cell is *right* when the check that
-promises what was broken failed, and named the cause. *Also failed* are other checks that saw the consequences.
-
-{tables}
-
-{runs} runs, {cpu_s:.0f} seconds of CPU. Again, with the same history in every cell: `make verdict-matrix`; one row,
-with the folders of its runs: `python tests/matrix/verdict_matrix.py --rows NAME --keep DIR`.
-"""
 
 
 if __name__ == "__main__":

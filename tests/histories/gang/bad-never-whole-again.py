@@ -15,4 +15,4 @@ def case() -> Case:
     story.pod("gang-a-1", "on-demand-1", app="gang-a", group="gang-a")
     story.evict(320, "gang-a-0")
     story.node("late", 590)
-    return Case(story.build(), ("gang-a held 1 of the 2", "270.0 s"), ("objects:5",), {"atomicity_s_max": 60}, 1)
+    return Case(story.build(), ("gang-a held 1 of the 2", "280.0 s"), ("objects:5",), {"atomicity_s_max": 60}, 1)
