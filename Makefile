@@ -7,7 +7,7 @@ READY  := $(VENV)/.installed
 UV_VERSION := 0.13.9
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo controlplane test test-crash test-controlplane behaviour repeat bench verdict-matrix fault-matrix gate check format lock clean
+.PHONY: help setup demo controlplane test test-crash test-controlplane behaviour repeat bench verdict-matrix verdict-matrix-real verdict-matrix-worse fault-matrix gate check format lock clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -57,6 +57,12 @@ repeat: $(READY)  ## every shipped experiment over ten seeds (about an hour)
 
 verdict-matrix: $(READY)  ## every planted bug and the healthy world over many seeds, in virtual time
 	@$(BIN)/python tests/matrix/verdict_matrix.py --write
+
+verdict-matrix-real: $(READY)  ## the rows of the matrix that are marked for it, for real (about ten minutes)
+	@$(BIN)/python tests/matrix/verdict_matrix.py --real --write
+
+verdict-matrix-worse: $(READY)  ## one history of each row of the matrix, judged again as worse recorders would have seen it
+	@$(BIN)/python tests/matrix/verdict_matrix.py --perturb --write
 
 gate: $(READY)  ## the headline experiments for real, each to its declared verdict (up to twenty minutes)
 	@$(BIN)/python tests/whole_runs/gate.py
