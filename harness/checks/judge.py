@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.checks.capacity import capacity
 from harness.checks.change_undone import change_undone
+from harness.checks.clocks_agree import clocks_agree
 from harness.checks.controllers import controllers
 from harness.checks.device import device
 from harness.checks.failure_class import with_class
@@ -28,6 +29,7 @@ from harness.checks.scale_down import scale_down
 from harness.checks.scale_up import scale_up
 from harness.checks.slo import slo
 from harness.checks.steady_before import steady_before
+from harness.checks.versions_known import versions_known
 from harness.collector import collector_resting
 from harness.verdict import Finding, Role, Status, Verdict, merge
 
@@ -60,6 +62,8 @@ VALIDITY: dict[str, Callable[[History], Finding]] = {
     "machine_did_not_stall": machine_did_not_stall,
     "run_complete": run_complete,
     "requests_accounted": requests_accounted,
+    "clocks_agree": clocks_agree,
+    "versions_known": versions_known,
 }
 """Judged always."""
 

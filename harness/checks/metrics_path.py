@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harness.history.reader import History
     from harness.spec.checks import MetricsPathSpec
 
-NEEDS = ("load_offered", "machine_did_not_stall")
+NEEDS = ("load_offered", "machine_did_not_stall", "clocks_agree")
 PROVES = "a size that was lowered without a reading"
 _BLINDING = frozenset({"Deployment", "ReplicaSet", "HorizontalPodAutoscaler", "Pod"})
 _WAITED_NS = NS_PER_S // 2

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.history.reader import History
     from harness.spec.checks import ScaleUpSpec
 
-NEEDS = ("load_offered", "machine_did_not_stall", "steady_before")
+NEEDS = ("load_offered", "machine_did_not_stall", "steady_before", "clocks_agree")
 _BLINDING = frozenset({"Pod", "Node", "ReplicaSet", "Deployment", "EndpointSlice", "NodeClaim"})
 _NAMED = 5
 """Replicas that the sentence names; the others stand in the evidence."""

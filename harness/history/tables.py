@@ -20,6 +20,11 @@ RUN_FILE = "run.json"
 LEDGER_FILE = "ledger.jsonl"
 """Kept by fake model servers only; a run on real ones has none."""
 
+WALL_CLOCK_MARK = "wall_clock"
+"""The recorder's time of day (ISO 8601, UTC) at that moment of the run's clock; at its start and at its end."""
+VERSION_MARK = "kubernetes_version"
+"""What the API server's ``/version`` said at that moment."""
+
 RECORDED_KINDS: tuple[str, ...] = (
     "Pod", "Node", "Deployment", "ReplicaSet", "HorizontalPodAutoscaler", "PodDisruptionBudget", "EndpointSlice",
     "PodGroup", "NodeClaim", "Event",

@@ -6,6 +6,10 @@ import itertools
 
 import pytest
 
+from harness.checks.judge import VALIDITY
+from harness.checks.metrics_path import NEEDS as METRICS_PATH_NEEDS
+from harness.checks.scale_up import NEEDS as SCALE_UP_NEEDS
+from harness.checks.slo import NEEDS as SLO_NEEDS
 from harness.errors import ExitCode
 from harness.verdict import Finding, Role, Status, Verdict, merge
 
@@ -49,6 +53,21 @@ def test_one_check_that_needs_one_of_two_validity_checks(
     verdict = merge(findings)
     assert judged(verdict)[0] is expected
     assert verdict.status is expected
+
+
+@pytest.mark.parametrize("broken", [FAIL, UNKNOWN])
+@pytest.mark.parametrize("name", VALIDITY)
+def test_what_each_validity_check_takes_from_each_check(name: str, broken: Status) -> None:
+    """A pass stands on all of them. A fail on those alone that it says it needs: what compares the times of two
+    clocks on ``clocks_agree``, and none on ``versions_known``, for a promise was broken whatever the version."""
+    others = [validity(PASS, other) for other in VALIDITY if other != name]
+    needs = {"scale_up": SCALE_UP_NEEDS, "metrics_path": METRICS_PATH_NEEDS, "slo": SLO_NEEDS, "graceful_drain": ()}
+    for own, needed in needs.items():
+        assert judged(merge([check(PASS, needed, own), validity(broken, name), *others]))[0] is UNKNOWN
+        verdict = merge([check(FAIL, needed, own), validity(broken, name), *others])
+        assert judged(verdict)[0] is (UNKNOWN if name in needed else FAIL), own
+    assert [own for own, needed in needs.items() if "clocks_agree" in needed] == ["scale_up", "metrics_path"]
+    assert not any("versions_known" in needed for needed in needs.values())
 
 
 @pytest.mark.parametrize("statuses", list(itertools.product([PASS, FAIL, UNKNOWN], repeat=2)))

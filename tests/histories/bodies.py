@@ -31,6 +31,7 @@ def pod_body(app: str, group: str | None, grace_s: int, pre_stop_s: int) -> Json
     owner = {"uid": "uid-replicaset-llm-1" if app == "llm" else f"uid-{app}", "controller": True, "kind": "ReplicaSet"}
     container = {
         "name": "vllm",
+        "image": "vllm/vllm-openai:v0.32.0",
         "resources": {"limits": {"nvidia.com/gpu": "1"}},
         "lifecycle": {"preStop": {"sleep": {"seconds": pre_stop_s}}},
     }

@@ -10,6 +10,7 @@ import copy
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from harness.history.tables import (
     REQUEST_COLUMNS,
     REQUESTS_FILE,
     SAMPLE_COLUMNS,
+    VERSION_MARK,
+    WALL_CLOCK_MARK,
     FaultEvent,
     FaultStage,
     LedgerEntry,
@@ -37,6 +40,7 @@ from harness.history.writer import HistoryWriter
 Json = dict[str, Any]
 NAMESPACE = "inference"
 LOAD_START_NS = 1_000_000_000
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass
@@ -58,9 +62,17 @@ class Story:
     _ledger: list[LedgerEntry] | None = None
     info: Json = field(default_factory=dict)
     """Overrides of RunInfo."""
+    api_ahead_s: float = 0.0
+    """Clock seconds by which the API server's clock is ahead of the harness's."""
+    known: bool = True
+    """Whether the recorder noted its time of day and the server's version."""
 
     def ns(self, at_s: float) -> int:
         return LOAD_START_NS + round(at_s / self.time_scale * 1e9)
+
+    def stamp(self, at_s: float, ahead_s: float = 0.0) -> str:
+        """What a clock shows in the API's whole seconds, so many clock seconds ahead of the harness's."""
+        return (EPOCH + timedelta(seconds=self.ns(at_s) // 10**9 + ahead_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     # Objects.
 
@@ -68,6 +80,8 @@ class Story:
         known = copy.deepcopy(obj)
         meta = known.setdefault("metadata", {})
         meta |= {"name": name, "uid": f"uid-{kind.lower()}-{name}"} | ({"namespace": namespace} if namespace else {})
+        if at_s >= 0:
+            meta["creationTimestamp"] = self.stamp(at_s, self.api_ahead_s)
         self._now[kind, name] = known
         self._say(at_s, kind, ObjectEventType.LISTED if at_s < 0 else ObjectEventType.ADDED, known)
 
@@ -124,6 +138,10 @@ class Story:
         """The node offers so many from now on; what it has stays."""
         allocated = {"nvidia.com/gpu": str(allocatable)}
         self.change(at_s, "Node", node, lambda n: n["status"].update(allocatable=allocated))
+
+    def heartbeat(self, at_s: float, node: str, ahead_s: float = 0.0) -> None:
+        stamp = self.stamp(at_s, ahead_s)
+        self.change(at_s, "Node", node, lambda n: n["status"]["conditions"][0].update(lastHeartbeatTime=stamp))
 
     def node_gone(self, node: str, at_s: float) -> None:
         self.remove(at_s, "Node", node)
@@ -376,6 +394,8 @@ class Story:
             self.traffic(10, 20, 1, ("llm-a",))
         if not self._events:
             self.node("on-demand-1")
+        if not any(what is ObjectEventType.ADDED for _, _, _, what, *_ in self._events):
+            self.put(max(0.0, *(at_s for at_s, *_ in self._events)), "Event", "of-no-interest", {})
         return self
 
     # The history.
@@ -390,6 +410,8 @@ class Story:
                 obj["metadata"]["resourceVersion"] = str(1000 + index)
             since = None if since_s is None else self.ns(since_s)
             objects.append(ObjectEvent(index, self.ns(at_s), kind, what, obj, since, reason))
+        notes = ((WALL_CLOCK_MARK, EPOCH.isoformat()), (VERSION_MARK, "v1.37.2")) if self.known else ()
+        noted = [Mark(len(self._marks) + i, 0, *note) for i, note in enumerate(notes)]
         phases = compute_phases(self.ns(0), self.ns(self.length_s), 60.0, self.time_scale, self._faults)
         requests = pd.DataFrame(self._requests, columns=list(REQUEST_COLUMNS), dtype=object)
         requests["phase"] = [phase_of(phases, t) for t in requests["intended_ns"]]
@@ -402,6 +424,7 @@ class Story:
             target="embedded",
             started_utc="2026-01-01T00:00:00Z",
             command="gpu-harness run story.yaml --seed 7",
+            versions={"gpu-harness": "0.1.0"},
             commit="0123456789abcdef",
             load_start_ns=self.ns(0),
             load_end_ns=self.ns(self.length_s),
@@ -421,7 +444,7 @@ class Story:
             tuple(objects),
             samples.astype(SAMPLE_COLUMNS),
             tuple(self._faults),
-            tuple(self._marks),
+            (*self._marks, *noted),
             replace(run, **self.info),
             None,
             None if self._ledger is None else tuple(self._ledger),

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Protocol
 
 from harness.errors import TargetError
+from harness.history.tables import VERSION_MARK, WALL_CLOCK_MARK
 from harness.history.writer import HistoryWriter
 from harness.kube.port import (
     DEPLOYMENT,
@@ -18,6 +22,7 @@ from harness.kube.port import (
     POD,
     POD_GROUP,
     REPLICA_SET,
+    ApiError,
     Kube,
     Resource,
 )
@@ -31,12 +36,17 @@ RECORDED: tuple[Resource, ...] = (
 )  # fmt: skip
 START_WITHIN_S = 10.0
 _FLUSH_EVERY_S = 0.25
+_VERSION_WITHIN_S = 2.0
 
 
 def silent_s(bookmark_s: float) -> float:
     """How long a watch may say nothing. Bookmarks come by their period within a second either way (kubernetes v1.37,
     k8s.io/apiserver storage/cacher: once a minute); half a period more is for a machine that is busy."""
     return 1.5 * bookmark_s + 2.0
+
+
+def wall_now() -> datetime:
+    return datetime.now(UTC)
 
 
 class Workload(Protocol):
@@ -65,11 +75,14 @@ class Recorder:
         *,
         raw_api: RawApi | None = None,
         gateway: GatewayMetrics | None = None,
+        wall: Callable[[], datetime] = wall_now,
     ) -> None:
-        """``raw_api`` defaults to ``kube`` where that has it, ``gateway`` to the connection's service over HTTP.
-        Without either, nothing is scraped but the API."""
-        self._clock = clock
+        """``wall`` tells this machine's time of day, which is noted beside ``clock`` for comparison.
+        ``raw_api`` defaults to ``kube`` where that has it, ``gateway`` to the connection's service over HTTP. Without
+        either, nothing is scraped but the API."""
+        self._clock, self._wall = clock, wall
         self._writer = writer
+        self._raw_api = raw_api if raw_api is not None else _raw_api(kube)
         self.state = LiveState(workload.namespace, workload.selector)
         self._watches = [
             ResourceWatch(
@@ -89,7 +102,7 @@ class Recorder:
             self.state,
             self._mark,
             gateway=gateway or (HttpGatewayMetrics(connection.service_url) if connection else None),
-            raw_api=raw_api if raw_api is not None else _raw_api(kube),
+            raw_api=self._raw_api,
             namespace=workload.namespace,
             selector=workload.selector,
         )
@@ -110,12 +123,14 @@ class Recorder:
                 f"the recorder could not list {names} within {START_WITHIN_S:g} s: {unknown[0].error or 'no answer'}",
                 hint="check that the API server is up and that the credentials may list and watch these resources",
             ) from None
+        await self._note_clock_and_version()
 
     async def stop(self) -> None:
         """Idempotent."""
         if not self._tasks:
             return
         tasks, self._tasks = self._tasks, []
+        await self._note_clock_and_version()
         for task in tasks:
             task.cancel()
         results = await asyncio.gather(*tasks, return_exceptions=True)
@@ -125,6 +140,17 @@ class Recorder:
         for result in results:
             if isinstance(result, Exception):
                 self._mark("recorder_failed", type(result).__name__, str(result))
+
+    async def _note_clock_and_version(self) -> None:
+        """At the start and at the end: what ``clocks_agree`` and ``versions_known`` go by. A server that does not
+        answer leaves no mark, which they notice."""
+        self._mark(WALL_CLOCK_MARK, self._wall().astimezone(UTC).isoformat(timespec="microseconds"), "")
+        if self._raw_api is None:
+            return
+        with contextlib.suppress(ApiError, TimeoutError, OSError):
+            async with asyncio.timeout(_VERSION_WITHIN_S):
+                if version := (await self._raw_api.raw("/version")).get("gitVersion"):
+                    self._mark(VERSION_MARK, str(version), "")
 
     async def _flush(self) -> None:
         while True:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fakes.config import WorldConfig
 from fakes.gateway.local import LocalEntry
+from fakes.kube.discovery import version_info
 from fakes.metrics.custom_metrics import CustomMetrics
 from fakes.vllm.ledger import LedgerFile
 from fakes.vllm.local_door import Switchboard
@@ -56,17 +57,19 @@ class Cluster:
     def kube(self, field_manager: str = "gpu-harness") -> Kube:
         return self.world.kube(field_manager)
 
-    def metrics_api(self) -> MetricsApi:
-        return MetricsApi(self.world.metrics)
+    def raw_api(self) -> LocalRawApi:
+        return LocalRawApi(self.world.metrics)
 
 
-class MetricsApi:
-    """A GET of the custom metrics, as the recorder asks for them."""
+class LocalRawApi:
+    """A GET of what the recorder asks for beyond objects: custom metrics, and the version."""
 
     def __init__(self, metrics: CustomMetrics) -> None:
         self._metrics = metrics.v1beta2
 
     async def raw(self, path: str, query: Mapping[str, str] | None = None) -> Json:
+        if path == "/version":
+            return version_info()
         status, body = await self._metrics.handle(path.removeprefix(_METRICS), query or {})
         if status != 200:
             raise api_error(status, body)

@@ -113,7 +113,7 @@ class VirtualRun:
             await self._unless_ended(world, waiting)
             recorder = Recorder(
                 cluster.kube("recorder"), clock, writer, None, workload,
-                raw_api=cluster.metrics_api(), gateway=GatewayText(cluster.entry),
+                raw_api=cluster.raw_api(), gateway=GatewayText(cluster.entry), wall=cluster.world.wall.now,
             )  # fmt: skip
             try:
                 await self._unless_ended(world, recorder.start())

@@ -191,7 +191,7 @@ def test_junit_counts_fail_as_failure_and_unknown_as_error(bad: tuple[History, V
     history, verdict = bad
     findings = [replace(f, judged=Status.UNKNOWN) if f.check == "slo" else f for f in verdict.findings]
     suite = ET.fromstring(junit_xml(history, replace(verdict, findings=tuple(findings))))[0]
-    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("13", "1", "1")
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("15", "1", "1")
     cases = {case.get("name"): case for case in suite.iter("testcase")}
     failure = cases["graceful_drain"].find("failure")
     assert failure is not None and "aborted on SIGTERM" in str(failure.text)

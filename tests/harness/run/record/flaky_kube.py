@@ -29,6 +29,7 @@ class FlakyKube(LocalKube):
         """Kinds whose next watch is told that its version is too old."""
         self.waiting: dict[str, str] = {}
         """Answer of custom.metrics, by pod."""
+        self.version = "v1.98.0"
         self.lists = 0
         self.bookmark_s: float | None = None
         """How often an idle watch says that it is there."""
@@ -58,6 +59,8 @@ class FlakyKube(LocalKube):
 
     async def raw(self, path: str, query: Mapping[str, str] | None = None) -> Json:
         self._check()
+        if path == "/version":
+            return {"gitVersion": self.version}
         if not self.waiting:
             raise NotFound(404, "NotFound", "no metric")
         return {"items": [{"describedObject": {"name": pod}, "value": value} for pod, value in self.waiting.items()]}

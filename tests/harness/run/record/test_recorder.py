@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from flaky_kube import FlakyKube, LoopClock
 
 from harness.errors import TargetError
 from harness.history.reader import History
-from harness.history.tables import ObjectEvent, ObjectEventType
+from harness.history.tables import VERSION_MARK, WALL_CLOCK_MARK, ObjectEvent, ObjectEventType
 from harness.history.writer import HistoryWriter
 from harness.kube.port import DEPLOYMENT, NAMESPACE, POD, Json
 from harness.run.record.recorder import Recorder
@@ -179,7 +180,8 @@ async def test_a_resource_that_is_not_served_is_a_mark_and_no_gap(recording: Rec
     await recording.recorder.start()
     await asyncio.sleep(12)
     history = await recording.finish()
-    assert [(m.name, m.value) for m in history.marks] == [("resource_absent", "NodeClaim")]
+    absent = [(m.name, m.value) for m in history.marks if m.name not in (WALL_CLOCK_MARK, VERSION_MARK)]
+    assert absent == [("resource_absent", "NodeClaim")]
     assert gaps(history, "NodeClaim") == []
 
 
@@ -192,6 +194,28 @@ async def test_a_resource_that_comes_later_was_unseen_since_the_last_look(record
     history = await recording.finish()
     assert pods(history) == [("GAP", ""), ("LISTED", "first")]
     assert gaps(history)[0].since_ns == 0 and gaps(history)[0].t_ns == 5 * S
+
+
+async def test_the_time_of_day_and_the_servers_version_are_noted_at_the_start_and_the_end(recording: Recording) -> None:
+    await recording.recorder.start()
+    await asyncio.sleep(3)
+    recording.kube.version = "v1.99.0"
+    noted = [(m.t_ns, m.name, m.value) for m in (await recording.finish()).marks]
+    assert [(t_ns, value) for t_ns, name, value in noted if name == VERSION_MARK] == [
+        (0, "v1.98.0"),
+        (3 * S, "v1.99.0"),
+    ]
+    times = [value for _, name, value in noted if name == WALL_CLOCK_MARK]
+    assert len(times) == 2
+    assert all(datetime.fromisoformat(time).tzinfo for time in times)
+
+
+async def test_a_server_that_is_down_at_the_end_keeps_the_recording(recording: Recording) -> None:
+    await recording.recorder.start()
+    recording.kube.go_down()
+    marks = (await recording.finish()).marks
+    assert [m.value for m in marks if m.name == VERSION_MARK] == ["v1.98.0"]
+    assert len([m for m in marks if m.name == WALL_CLOCK_MARK]) == 2
 
 
 async def test_a_cluster_that_cannot_be_listed_is_a_target_error(recording: Recording) -> None:
@@ -228,7 +252,7 @@ async def test_samples_of_the_waiting_metric(recording: Recording) -> None:
         ("custom.metrics", "vllm_num_requests_waiting", '{"pod":"a"}', 2.5),
         ("custom.metrics", "vllm_num_requests_waiting", '{"pod":"b"}', 3.0),
     ]
-    assert [(m.name, m.value) for m in history.marks] == [
+    assert [(m.name, m.value) for m in history.marks if m.name.startswith("scrape")] == [
         ("scrape_failed", "custom.metrics"),
         ("scrape_recovered", "custom.metrics"),
     ]
