@@ -120,6 +120,9 @@ def _streams(history: History, fates: dict[str, PodFate]) -> _Streams:
     hit, tested = _in_flight(table, fates, ~aside, faulted)
     at_risk = {row.request_id: (row, fates[row.pod or ""]) for row in table.where(tested)}
     closed = _terminating_since(history)
+    for fate in fates.values():  # a slice may drop an endpoint without ever calling it terminating
+        if fate.asked is not None and fate.closed_ns is not None:
+            closed[fate.name] = min(fate.closed_ns, closed.get(fate.name, fate.closed_ns))
     since = table.each("pod", {pod: t_ns + _ROUTING_NS for pod, t_ns in closed.items()})
     routed = table.where((table.numbers("sent_ns") > since) & ~aside)
     scaled = int((hit & ~tested).sum())

@@ -103,6 +103,12 @@ def status_of(finding: Finding) -> Status:
     return finding.judged or finding.status
 
 
+def more(finding: Finding, shown: int) -> str:
+    """What stands after so many rows of evidence; empty where there are no more."""
+    left = len(finding.evidence) - shown
+    return f"… and {left} more, see `gpu-harness explain <this folder> {finding.check}`" if left > 0 else ""
+
+
 def by_role(verdict: Verdict, role: Role) -> list[Finding]:
     """Failed first, then unknown, then passed; otherwise in the order asked for."""
     order = {Status.FAIL: 0, Status.UNKNOWN: 1, Status.PASS: 2}

@@ -10,13 +10,14 @@ from harness.checks.capacity import figures_of
 from harness.checks.rows import nearest_rank, rows_of
 from harness.checks.scale_up import took_ns
 from harness.checks.slo import values_of
-from harness.checks.units import scenario_s
+from harness.checks.units import count, scenario_s
 from harness.history.scaleup import Origin, replicas_that_came
 from harness.report.content import Section, Table, row_of, show
 from harness.report.streams import Trouble
 
 if TYPE_CHECKING:
     from harness.history.reader import History
+    from harness.verdict import Verdict
 
 Tile = tuple[str, str, str]
 """What it is, its value, and a word about it."""
@@ -32,16 +33,10 @@ _COST = {
 }
 
 
-def tiles(history: History, found: list[Trouble], causes_asked: bool) -> list[Tile]:
-    """``causes_asked``: whether the run was judged by ``graceful_drain``, which finds the cause of each lost stream."""
+def tiles(history: History, verdict: Verdict, found: list[Trouble]) -> list[Tile]:
     rows = rows_of(history)
     asked = ~rows.hung_up_by_plan
     ok = int((asked & rows.ok).sum())
-    lost = [t for t in found if (t.cause is not None if causes_asked else t.row.cut)]
-    unexplained = sum(1 for t in lost if t.unexplained)
-    told = f"{unexplained} unexplained" if unexplained else "each with its cause"
-    if not (lost and causes_asked):
-        told = "their causes were not asked for (graceful_drain)" if lost else "nothing was cut"
     ttft = values_of(rows, "ttft_ms")[asked & rows.streamed]
     tpot = rows.latency("tpot_ms")[rows.ok]
     tpot = tpot[~np.isnan(tpot)]
@@ -50,11 +45,29 @@ def tiles(history: History, found: list[Trouble], causes_asked: bool) -> list[Ti
     slowest = f"{scenario_s(max(times), history.run.time_scale):.0f} s" if times else show(None)
     return [
         ("answered whole", f"{ok} of {asked.sum()}", "requests"),
-        ("streams lost", str(len(lost)), told),
+        _lost(verdict, found),
         ("TTFT p95", _ms(nearest_rank(ttft, 0.95)), f"p50 {_ms(nearest_rank(ttft, 0.5))}, failed ones count as late"),
         ("TPOT p95", _ms(nearest_rank(tpot, 0.95)), f"p50 {_ms(nearest_rank(tpot, 0.5))}, whole answers"),
         ("slowest added replica", slowest, f"to its first token; {len(times)} of {len(came)} served"),
     ]
+
+
+def _lost(verdict: Verdict, found: list[Trouble]) -> Tile:
+    """What ``graceful_drain`` counts where it was asked for, else what was cut; and the tokens that ``requests``
+    misses, for an answer may look whole to its client and still lack some."""
+    judged = any(finding.check == "graceful_drain" for finding in verdict.findings)
+    lost = [t for t in found if (t.cause is not None if judged else t.row.cut)]
+    unexplained = sum(1 for t in lost if t.unexplained)
+    words = f"{unexplained} unexplained" if unexplained else "each with its cause"
+    if not lost:
+        words = "no answer was cut or refused"
+    elif not judged:
+        words = "their causes were not asked for (graceful_drain)"
+    tokens = [f.numbers for f in verdict.findings if f.check == "requests"]
+    gone, again = (sum(int(n.get(key) or 0) for n in tokens) for key in ("tokens_lost", "tokens_repeated"))
+    words += f"; but {count(gone, 'token')} lost on the way" if gone else ""
+    words += f"; but {count(again, 'token')} came twice" if again else ""
+    return "requests lost", str(len(lost)), words
 
 
 def _ms(value: float | None) -> str:

@@ -11,8 +11,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from harness.checks.root_cause import one_line, ranked, root_cause
+from harness.checks.story import LABELS
 from harness.checks.units import clock_s
-from harness.report.content import status_of
+from harness.printable import line
+from harness.report.content import more, status_of
 from harness.verdict import Finding, Status, Verdict
 
 if TYPE_CHECKING:
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _EVIDENCE_ROWS = 30
+_MESSAGE = 400
+_PART = re.compile(f" ({'|'.join(LABELS)})")
 _LONGEST = 20_000
 """Characters of one text: readers cut, or refuse, what is much longer."""
 
@@ -38,7 +43,8 @@ def junit_xml(history: History, verdict: Verdict) -> str:
         suite.set("timestamp", _text(run.started_utc.removesuffix("Z")))  # always UTC; not all readers know the Z
     properties = ET.SubElement(suite, "properties")
     for key, value in (
-        ("verdict", verdict.status.value), ("sentence", verdict.sentence), ("seed", run.seed), ("target", run.target),
+        ("verdict", verdict.status.value), ("sentence", verdict.sentence),
+        ("root_cause", root_cause(ranked(verdict))), ("seed", run.seed), ("target", run.target),
         ("time_scale", run.time_scale), ("commit", run.commit), ("command", run.command),
     ):  # fmt: skip
         ET.SubElement(properties, "property", {"name": key, "value": _text(str(value))})
@@ -58,10 +64,16 @@ def _case(suite: ET.Element, finding: Finding, name: str, experiment: str) -> No
     sentence = _text(finding.sentence + (f" [{finding.because}]" if finding.because else ""))
     if status is not Status.PASS:
         tag = "failure" if status is Status.FAIL else "error"
-        trouble = ET.SubElement(case, tag, {"message": sentence, "type": status.value})
+        # Readers show the message alone in their lists, so it is the cause, on one line.
+        trouble = ET.SubElement(case, tag, {"message": _text(_line(finding)), "type": status.value})
         rows = [f"{row.ref}: {row.text}" for row in finding.evidence[:_EVIDENCE_ROWS]]
-        trouble.text = _text("\n".join([finding.story, *rows] if finding.story else rows))
+        told = _PART.sub(r"\n\1", finding.story)
+        trouble.text = _text("\n".join(text for text in (sentence, told, *rows, more(finding, _EVIDENCE_ROWS)) if text))
     ET.SubElement(case, "system-out").text = sentence
+
+
+def _line(finding: Finding) -> str:
+    return line(one_line(finding) + (f" [{finding.because}]" if finding.because else ""), _MESSAGE)
 
 
 def _text(text: str) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from harness.checks.root_cause import Group, ranked, root_cause
 from harness.checks.story import LABELS
-from harness.checks.units import clock_s, scenario_s
+from harness.checks.units import clock_s, count, scenario_s
 from harness.history.scaleup import replicas_that_came
 from harness.printable import block
 from harness.report import content
@@ -21,12 +22,12 @@ from harness.report.streams import COLUMNS, Trouble, latency_limits, stream_rows
 from harness.report.style import CSS
 from harness.report.timeline import timeline
 from harness.report.waterfall import REPLICAS, waterfall
-from harness.verdict import Evidence, Finding, Role, Status, Verdict
+from harness.verdict import Finding, Role, Status, Verdict
 
 if TYPE_CHECKING:
     from harness.history.reader import History
 
-EVIDENCE_ROWS = 60
+EVIDENCE_ROWS = 20
 REPLICA_ROWS = 60
 _STORY = 6_000
 _PARTS = (
@@ -107,36 +108,48 @@ def _banner(history: History, verdict: Verdict, plan: Mapping[str, Any], found: 
     early = ""
     if run.ended != "completed":
         early = f'<p class="early">The run ended early ({_text(run.ended)}): {_text(run.ended_detail)}</p>'
-    asked = any(finding.check == "graceful_drain" for finding in verdict.findings)
+    cause = root_cause(ranked(verdict))
+    root = f'<p class="root">{_text(cause[0].upper() + cause[1:])}.</p>' if cause else ""
     figures = "".join(
         f'<div class="tile"><b>{_text(value)}</b><span>{_text(name)}</span><small>{_text(word)}</small></div>'
-        for name, value, word in tiles(history, found, asked)
+        for name, value, word in tiles(history, verdict, found)
     )
     return (
         f'<header class="banner {verdict.status.value}"><h1>{_text(run.title or run.experiment or "run", 300)}</h1>'
-        f'<p class="verdict">{_chip(verdict.status)} <span>{_text(verdict.sentence)}</span></p>{early}'
+        f'<p class="verdict">{_chip(verdict.status)} <span>{_text(verdict.sentence)}</span></p>{root}{early}'
         f'<div class="tiles">{figures}</div><dl class="facts">{_pairs(content.facts(history, plan))}</dl></header>'
     )
 
 
 def _stories(verdict: Verdict) -> str:
-    """Each fail in full; then why the run may not be judged; then what a check could not tell by itself."""
+    """Each fail in full, those about the same objects together; then why the run may not be judged; then what a check
+    could not tell by itself."""
+    parts = [_story_group(number, group) for number, group in enumerate(ranked(verdict), 1)]
     checks, validity = content.by_role(verdict, Role.CHECK), content.by_role(verdict, Role.VALIDITY)
-    told = [(f, f.story or f.sentence) for f in checks if status_of(f) is Status.FAIL]
-    told += [(f, f.sentence) for f in validity if status_of(f) is not Status.PASS]
+    told = [(f, f.sentence) for f in validity if status_of(f) is not Status.PASS]
     told += [
         (f, f.sentence + (f" (it counts as unknown because {f.because})" if f.because else ""))
         for f in checks
         if status_of(f) is Status.UNKNOWN and f.status is not Status.PASS
     ]
-    if not told:
+    parts += [_story(finding, text) for finding, text in told]
+    if not parts:
         return '<section><h2>Story</h2><p class="lead">Every promise was kept, and the run was valid.</p></section>'
-    lines = "".join(
-        f'<p class="story {status_of(f).value}">{_chip(status_of(f))} <code>{_text(f.check)}</code> '
+    return f"<section><h2>Story</h2>{''.join(parts)}</section>"
+
+
+def _story_group(number: int, group: Group) -> str:
+    stories = "".join(_story(told.finding, told.finding.story or told.finding.sentence) for told in group.told)
+    rest = f", and {count(len(group.told) - 1, 'fail')} about the same objects" if len(group.told) > 1 else ""
+    return f'<h3 class="cause">{number}. {_text(group.first.line, 400)}{rest}</h3>{stories}'
+
+
+def _story(finding: Finding, text: str) -> str:
+    status = status_of(finding)
+    return (
+        f'<p class="story {status.value}">{_chip(status)} <code>{_text(finding.check)}</code> '
         f"{_labelled(_text(text, _STORY))}</p>"
-        for f, text in told
     )
-    return f"<section><h2>Story</h2>{lines}</section>"
 
 
 def _labelled(text: str) -> str:
@@ -175,21 +188,20 @@ def _finding(history: History, finding: Finding) -> str:
     return (
         f'<article class="finding {status_of(finding).value}"><h3>{_chip(status_of(finding))} '
         f"<code>{_text(finding.check)}</code></h3><div><p>{_text(finding.sentence)}.{own}</p>{because}"
-        f"<details><summary>figures and evidence</summary>{inside}{_evidence(history, finding.evidence)}</details>"
+        f"<details><summary>figures and evidence</summary>{inside}{_evidence(history, finding)}</details>"
         f"</div></article>"
     )
 
 
-def _evidence(history: History, evidence: tuple[Evidence, ...]) -> str:
-    if not evidence:
+def _evidence(history: History, finding: Finding) -> str:
+    if not finding.evidence:
         return ""
     lines = "".join(
         f"<li><code>{_text(row.ref)}</code> {_text(_when(history, row.t_ns))}{_text(row.text)}</li>"
-        for row in evidence[:EVIDENCE_ROWS]
+        for row in finding.evidence[:EVIDENCE_ROWS]
     )
-    more = len(evidence) - EVIDENCE_ROWS
-    rest = f"<li>{more} more in verdict.json</li>" if more > 0 else ""
-    return f'<ul class="evidence">{lines}{rest}</ul>'
+    rest = content.more(finding, EVIDENCE_ROWS)
+    return f'<ul class="evidence">{lines}{f"<li>{_text(rest)}</li>" if rest else ""}</ul>'
 
 
 def _when(history: History, t_ns: int | None) -> str:

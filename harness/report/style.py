@@ -27,6 +27,8 @@ nav a:hover, nav a:focus { color:var(--ink); text-decoration:underline; }
 .banner.fail { border-left-color:var(--fail); }
 .banner.unknown { border-left-color:var(--unknown); }
 .verdict { font-size:16px; overflow-wrap:anywhere; }
+.root { font-weight:600; overflow-wrap:anywhere; }
+h3.cause { margin:1.2em 0 .3em; font-size:1em; overflow-wrap:anywhere; }
 .early { color:var(--fail); overflow-wrap:anywhere; }
 .chip { display:inline-block; min-width:92px; text-align:center; padding:2px 10px; border-radius:999px;
   color:var(--onchip); font:600 13px/1.5 system-ui,sans-serif; white-space:nowrap; }

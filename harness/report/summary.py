@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harness.checks.root_cause import Group, ranked, root_cause
 from harness.printable import LONGEST, line
 from harness.report import content
 from harness.report.content import Section, status_of
-from harness.verdict import Finding, Role, Status, Verdict
+from harness.verdict import Finding, Role, Verdict
 
 if TYPE_CHECKING:
     from harness.history.reader import History
@@ -20,11 +21,13 @@ _LONGEST = 400
 def summary_md(history: History, verdict: Verdict, plan: Mapping[str, Any]) -> str:
     run = history.run
     symbol = content.SYMBOLS[verdict.status]
+    groups = ranked(verdict)
     parts = [
         f"# {symbol} {verdict.status.value}: {_inline(run.title or run.experiment or 'run')}",
         f"{_inline(verdict.sentence)}.",
+        f"**{_inline(cause[0].upper() + cause[1:], longest=None)}.**" if (cause := root_cause(groups)) else "",
         _findings("Checks", content.by_role(verdict, Role.CHECK)),
-        _stories(content.by_role(verdict, Role.CHECK)),
+        _stories(groups),
         _findings("Was the run valid?", content.by_role(verdict, Role.VALIDITY)),
         _section(content.troubled(history, verdict)),
         *(_section(section) for section in content.replica_sections(history)),
@@ -51,10 +54,15 @@ def _findings(title: str, findings: list[Finding]) -> str:
     return f"## {title}\n\n" + "\n".join(lines)
 
 
-def _stories(findings: list[Finding]) -> str:
-    """What failed, told in full: promised, happened, when, which objects, first cause, what to change."""
-    failed = [finding for finding in findings if finding.story and status_of(finding) is Status.FAIL]
-    told = [f"**{finding.check}**: {_inline(finding.story, longest=None)}" for finding in failed]
+def _stories(groups: Sequence[Group]) -> str:
+    """What failed, told in full: promised, happened, when, which objects, first cause, what to change. Fails about the
+    same objects stand together, behind the one that explains most."""
+    told = [
+        f"{number}. **{one.finding.check}**{' (about the same objects)' if place else ''}: "
+        f"{_inline(one.finding.story or one.finding.sentence, longest=None)}"
+        for number, group in enumerate(groups, 1)
+        for place, one in enumerate(group.told)
+    ]
     return "\n\n".join(["## What happened", *told]) if told else ""
 
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.checks.judge import judge
+from harness.checks.root_cause import by_rank, ranked, root_cause
 from harness.checks.serialise import verdict_to_json
 from harness.compare.baseline import Baseline
 from harness.errors import BadInput, Where
@@ -19,10 +20,11 @@ from harness.printable import line
 from harness.report.write import write_report
 from harness.run.rundir import RunDir
 from harness.spec.experiment import Experiment, load_experiment
-from harness.verdict import Role, Status, Verdict, merge
+from harness.verdict import Status, Verdict, merge
 
 NARROW = 60
 """Columns of a terminal below which a table has no room left for its sentences."""
+_CAUSE = 1_000
 COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.UNKNOWN: "yellow"}
 
 
@@ -66,7 +68,7 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
     table.add_column("check", no_wrap=True)
     table.add_column("status", no_wrap=True)
     table.add_column("finding", overflow="fold")
-    for finding in sorted(verdict.findings, key=lambda f: f.role is Role.VALIDITY):
+    for finding in by_rank(verdict):
         status = finding.judged or finding.status
         sentence = line(finding.sentence) + (f" [{line(finding.because)}]" if finding.because else "")
         row = (Text(finding.check), Text(status.value, style=COLOURS[status]), Text(sentence))
@@ -76,6 +78,8 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
             table.add_row(*row)
     if table.rows:
         console.print(table)
+    if cause := root_cause(ranked(verdict)):
+        console.print(Text(line(cause, _CAUSE), style="bold"))
     console.print(
         Text(f"verdict: {verdict.status.value}", style=f"bold {COLOURS[verdict.status]}"), Text(line(verdict.sentence))
     )

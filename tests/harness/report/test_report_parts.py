@@ -102,13 +102,13 @@ def test_the_lost_come_first_and_of_them_the_unexplained(cut: tuple[History, Ver
     told = replace(verdict, findings=(odd, *verdict.findings[1:]))
     assert [t.unexplained for t in troubles(history, told)[:3]] == [True, False, False]
     assert troubled(history, told).lead.startswith("1 unexplained. 3 lost")
-    assert ("streams lost", "3", "1 unexplained") in tiles(history, troubles(history, told), True)
+    assert ("requests lost", "3", "1 unexplained") in tiles(history, told, troubles(history, told))
 
 
 def test_a_cut_stream_without_its_check_is_lost_all_the_same(cut: tuple[History, Verdict]) -> None:
     verdict = judge(cut[0], [])
-    name, value, words = tiles(cut[0], troubles(cut[0], verdict), False)[1]
-    assert (name, value) == ("streams lost", "3") and "not asked for" in words
+    name, value, words = tiles(cut[0], verdict, troubles(cut[0], verdict))[1]
+    assert (name, value) == ("requests lost", "3") and "not asked for" in words
 
 
 def test_a_table_of_too_many_requests_is_a_sample_with_all_kinds(
@@ -157,7 +157,7 @@ def test_failed_and_refused_requests_are_in_the_figures() -> None:
     story.request(10, "llm-a", lasts_s=2, ttft_ms=100)
     story.request(20, None, Outcome.HTTP_5XX)
     history = story.build()
-    named = {name: value for name, value, _ in tiles(history, [], False)}
+    named = {name: value for name, value, _ in tiles(history, judge(history, []), [])}
     assert named["answered whole"] == "1 of 2" and named["TTFT p95"] == "never"
 
 
