@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from random import Random
 
+from fakes.kube.local import LocalWatch
 from fakes.timing import Timing
 from harness.kube.port import (
     POD,
@@ -121,6 +122,12 @@ class _Watching:
         finally:
             self._inside = False
 
+    def ready(self, events: LocalWatch) -> WatchEvent | None:
+        """What need not be waited for."""
+        if self._gone is not None:
+            self._check()
+        return events.ready()
+
     def _check(self) -> None:
         if self._gone:
             raise Gone(410, "Expired", "too old resource version")
@@ -155,6 +162,9 @@ class DoorKube(ForwardingKube):
         self._door.watches_begun += 1
         try:
             while True:
+                if isinstance(events, LocalWatch) and (here := watching.ready(events)) is not None:
+                    yield here
+                    continue
                 try:
                     event = await watching.next(events)
                 except StopAsyncIteration:

@@ -3,15 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from fakes.kube.api import Api, Write
 from fakes.kube.delete_options import DeleteOptions
 from fakes.kube.pods import bind, evict
 from fakes.kube.scale import patch_scale, scale_of, update_scale
 from fakes.kube.status import bad_request
-from fakes.kube.store import Store
+from fakes.kube.store import Store, Watch
 from harness.kube.port import Json, ObjectList, Patch, PatchType, Resource, WatchEvent, eviction_options
+
+
+class LocalWatch:
+    """Begins when it is first asked. ``ready`` says what is there already, for whoever would else wait for it: most
+    events come in rows."""
+
+    def __init__(self, begin: Callable[[], Watch]) -> None:
+        self._begin = begin
+        self._watch: Watch | None = None
+
+    def __aiter__(self) -> LocalWatch:
+        return self
+
+    def ready(self) -> WatchEvent | None:
+        if self._watch is None:
+            self._watch = self._begin()
+        found = self._watch.poll()
+        return None if found is None else WatchEvent(found[0], found[1].object)
+
+    async def __anext__(self) -> WatchEvent:
+        while (found := self.ready()) is None:
+            assert self._watch is not None, "ready has begun it"
+            await self._watch.wait()
+        return found
 
 
 class LocalKube:
@@ -46,7 +70,7 @@ class LocalKube:
         found = self._api.list(resource, namespace, match)
         return ObjectList(tuple(s.object for s in found), str(self._store.revision))
 
-    async def watch(
+    def watch(
         self,
         resource: Resource,
         namespace: str | None = None,
@@ -54,16 +78,13 @@ class LocalKube:
         resource_version: str,
         label_selector: str = "",
     ) -> AsyncIterator[WatchEvent]:
-        match = self._api.predicate(resource, label_selector, "")
-        if not resource_version.isdigit():
-            raise bad_request(f"resourceVersion: Invalid value: {resource_version!r}")
-        watch = self._store.watch(resource, int(resource_version), namespace, match)
-        while True:
-            found = watch.poll()
-            if found is None:
-                await watch.wait()
-            else:
-                yield WatchEvent(found[0], found[1].object)
+        def begin() -> Watch:
+            match = self._api.predicate(resource, label_selector, "")
+            if not resource_version.isdigit():
+                raise bad_request(f"resourceVersion: Invalid value: {resource_version!r}")
+            return self._store.watch(resource, int(resource_version), namespace, match)
+
+        return LocalWatch(begin)
 
     async def create(self, resource: Resource, obj: Json, namespace: str | None = None) -> Json:
         await asyncio.sleep(0)
