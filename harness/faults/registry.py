@@ -17,7 +17,7 @@ from harness.faults.catalogue.node_deleted import NodeDeleted
 from harness.faults.catalogue.node_partition import NodePartition
 from harness.faults.catalogue.node_silent import NodeSilent
 from harness.faults.catalogue.pause_load import PauseLoad
-from harness.faults.catalogue.pods import PodCrashLoop, PodLoss, ReadinessFlap
+from harness.faults.catalogue.pods import PodCrashLoop, PodLoss, PodOomKill, ReadinessFlap
 from harness.faults.catalogue.rollout import BadImage, RollingRestart
 from harness.faults.catalogue.slow_start import SlowStart
 from harness.faults.catalogue.spot_interruption import SpotInterruption
@@ -37,6 +37,7 @@ FAULTS: dict[str, type[Fault]] = {
         DeviceCount,
         DeviceAllocate,
         PodLoss,
+        PodOomKill,
         PodCrashLoop,
         ReadinessFlap,
         RollingRestart,

@@ -72,13 +72,13 @@ def restarts(pod: Json) -> int:
     return sum(int(c.get("restartCount", 0)) for c in container_states(pod))
 
 
-def end_reasons(pod: Json) -> set[str]:
-    """Why its containers ended, now or the time before."""
-    found: set[str] = set()
+def ends(pod: Json) -> set[tuple[str, int]]:
+    """Reason and exit code with which its containers ended, now or the time before."""
+    found: set[tuple[str, int]] = set()
     for container in container_states(pod):
         for state in (container.get("state") or {}, container.get("lastState") or {}):
             if ended := state.get("terminated"):
-                found.add(str(ended.get("reason", "")))
+                found.add((str(ended.get("reason", "")), int(ended.get("exitCode", 0))))
     return found
 
 

@@ -7,11 +7,11 @@ from typing import ClassVar, Literal
 
 from harness.errors import TargetError
 from harness.faults.fault import Strike, Variant
-from harness.faults.fidelity import EVERYWHERE, Fidelity, FidelityMap
+from harness.faults.fidelity import EVERYWHERE, ON_FAKES, FidelityMap
 from harness.faults.holding import PodFault, PodHoldFault, flap, turn
 from harness.faults.permissions import Need
 from harness.faults.port import Ground
-from harness.faults.sight import end_reasons, is_ready, pods_of, restarts, waiting_reasons
+from harness.faults.sight import ends, is_ready, pods_of, restarts, waiting_reasons
 from harness.faults.undo import NothingLeft
 from harness.faults.undoing import world_of
 from harness.kube.port import POD, NotFound, TooManyRequests
@@ -21,20 +21,19 @@ _ONE = {"selector": "app=llm", "count": 1}
 
 
 class PodLoss(PodFault):
-    """Blast radius: the picked pods, or with ``oom_kill`` their first containers. Evictions keep to disruption budgets,
-    deletions do not; both leave a pod its grace."""
+    """Blast radius: the picked pods. Evictions keep to disruption budgets, deletions do not; both leave a pod its
+    grace."""
 
     name: ClassVar[str] = "pod_loss"
     colour: ClassVar[str] = "#ff7f0e"
-    fidelity: ClassVar[FidelityMap] = {**EVERYWHERE, "embedded": Fidelity.NATIVE}
+    fidelity: ClassVar[FidelityMap] = EVERYWHERE
     undone_by: ClassVar[tuple[str, ...]] = (NothingLeft.kind,)
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant("evict", "a drain, a descheduler, a VPA", {"pods": _ONE, "how": "evict"}),
         Variant("delete", "kubectl delete pod", {"pods": _ONE, "how": "delete"}),
-        Variant("OOM kill", "a prompt too long for the host's memory", {"pods": _ONE, "how": "oom_kill"}),
     )
 
-    how: Literal["evict", "delete", "oom_kill"]
+    how: Literal["evict", "delete"]
 
     def healed_s(self) -> float | None:
         return None
@@ -45,12 +44,9 @@ class PodLoss(PodFault):
                 return (Need(POD, ("create",), "eviction", namespace),)
             case "delete":
                 return (Need(POD, ("delete",), namespace=namespace),)
-            case "oom_kill":
-                return ()
 
     async def remember(self, ground: Ground, targets: Sequence[str]) -> Mapping[str, str]:
-        pods = await pods_of(ground)
-        return {name: f"{pod['metadata']['uid']} {restarts(pod)}" for name, pod in pods.items()}
+        return {name: str(pod["metadata"]["uid"]) for name, pod in (await pods_of(ground)).items()}
 
     async def inject(self, strike: Strike) -> None:
         pods = await pods_of(strike.ground)
@@ -65,9 +61,6 @@ class PodLoss(PodFault):
                         await strike.ground.kube.evict(name, namespace)
                     case "delete":
                         await strike.ground.kube.delete(POD, name, namespace, uid=pods[target]["metadata"]["uid"])
-                    case "oom_kill":
-                        container = pods[target]["spec"]["containers"][0]["name"]
-                        await world_of(strike.ground).do("oom_kill", target, {"container": container})
             except NotFound as error:
                 raise TargetError(f"pod {target} is not there any more") from error
             except TooManyRequests as error:
@@ -76,21 +69,62 @@ class PodLoss(PodFault):
     async def signs(self, strike: Strike) -> dict[str, str]:
         now = await pods_of(strike.ground)
         found: dict[str, str] = {}
-        for name, remembered in strike.before.items():
-            uid, _, count = remembered.partition(" ")
+        for name, uid in strike.before.items():
             pod = now.get(name)
-            if self.how == "oom_kill":
-                if pod is not None and restarts(pod) >= int(count) and "OOMKilled" in end_reasons(pod):
-                    found[name] = f"{name}: its container ended as OOMKilled"
-            elif pod is None or pod["metadata"]["uid"] != uid:
+            if pod is None or pod["metadata"]["uid"] != uid:
                 found[name] = f"{name}: the pod is gone"
             elif pod["metadata"].get("deletionTimestamp"):
                 found[name] = f"{name}: the pod is terminating"
         return found
 
     def expected(self) -> tuple[str, str]:
-        what = "its container ended as OOMKilled" if self.how == "oom_kill" else "the pod is terminating or gone"
+        what = "the pod is terminating or gone"
         return what, "kubectl describe pod; does a disruption budget or a webhook refuse it?"
+
+
+class PodOomKill(PodFault):
+    """Blast radius: the first containers of the picked pods are killed for their memory, with all that they were doing;
+    the kubelet starts them again in place, later each time."""
+
+    name: ClassVar[str] = "pod_oom_kill"
+    colour: ClassVar[str] = "#e5989b"
+    fidelity: ClassVar[FidelityMap] = ON_FAKES
+    undone_by: ClassVar[tuple[str, ...]] = (NothingLeft.kind,)
+    variants: ClassVar[tuple[Variant, ...]] = (
+        Variant("OOM kill", "a prompt too long for the host's memory", {"pods": _ONE}),
+    )
+
+    def healed_s(self) -> float | None:
+        return None
+
+    async def remember(self, ground: Ground, targets: Sequence[str]) -> Mapping[str, str]:
+        pods = await pods_of(ground)
+        return {name: f"{pod['metadata']['uid']} {restarts(pod)}" for name, pod in pods.items()}
+
+    async def inject(self, strike: Strike) -> None:
+        pods = await pods_of(strike.ground)
+        for target in strike.targets:
+            if target not in pods:
+                raise TargetError(f"pod {target} is not there any more")
+            strike.will_undo(NothingLeft(f"the container of {target} is its kubelet's to start again"))
+            container = pods[target]["spec"]["containers"][0]["name"]
+            await world_of(strike.ground).do("oom_kill", target, {"container": container})
+
+    async def signs(self, strike: Strike) -> dict[str, str]:
+        """Of a kubelet: the reason, the exit code of SIGKILL, and one more start of the container in the same pod."""
+        found: dict[str, str] = {}
+        for name, pod in (await pods_of(strike.ground)).items():
+            uid, _, count = strike.before.get(name, "").partition(" ")
+            again = uid == pod["metadata"]["uid"] and restarts(pod) > int(count)
+            if again and ("OOMKilled", 137) in ends(pod):
+                found[name] = f"{name}: OOMKilled with 137, started again in place ({restarts(pod)} restarts)"
+        return found
+
+    def expected(self) -> tuple[str, str]:
+        return (
+            "a container ends as OOMKilled with 137 and is started again in the same pod",
+            "kubectl describe pod: Last State; is it in CrashLoopBackOff already?",
+        )
 
 
 class PodCrashLoop(PodHoldFault):
@@ -112,7 +146,9 @@ class PodCrashLoop(PodHoldFault):
     async def signs(self, strike: Strike) -> dict[str, str]:
         found: dict[str, str] = {}
         for name, pod in (await pods_of(strike.ground)).items():
-            if "CrashLoopBackOff" in waiting_reasons(pod) or ("Error" in end_reasons(pod) and not is_ready(pod)):
+            if "CrashLoopBackOff" in waiting_reasons(pod) or (
+                any(reason == "Error" for reason, _ in ends(pod)) and not is_ready(pod)
+            ):
                 found[name] = f"{name}: {restarts(pod)} restarts, {', '.join(sorted(waiting_reasons(pod))) or 'Error'}"
         return found
 
