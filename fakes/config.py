@@ -147,6 +147,8 @@ class GatewayConfig:
     """Clock seconds that a request waits there at most."""
     answer_s: float = 0.0
     """Clock seconds until an answer must have begun."""
+    hold_s: float = 0.0
+    """Scenario seconds for which a request is held while there is no replica at all; 0 answers 503 at once."""
 
 
 @dataclass(frozen=True, slots=True)

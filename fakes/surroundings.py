@@ -33,6 +33,7 @@ from fakes.controllers.karpenter.termination import Termination
 from fakes.controllers.leader import keep_leading
 from fakes.gateway.gateway import Gateway
 from fakes.metrics.custom_metrics import CustomMetrics
+from fakes.metrics.gateway_scraper import GatewayScraper
 from fakes.metrics.gpu_scraper import GpuNode, GpuScraper
 from fakes.metrics.resource_metrics import ResourceMetrics, Uses
 from fakes.metrics.scraper import Scraper
@@ -104,8 +105,13 @@ class Surroundings:
         self.resource_metrics = ResourceMetrics(self.kube("metrics-server"), wall, self.timing, self._container_uses)
         self.gateway = Gateway(
             self.kube("gateway"), config.gateway_namespace, config.gateway_service, self.rng("gateway"), self._bugs,
-            replace(config.gateway, endpoints_lag_s=self.timing.clock_s(config.gateway.endpoints_lag_s)),
+            replace(
+                config.gateway,
+                endpoints_lag_s=self.timing.clock_s(config.gateway.endpoints_lag_s),
+                hold_s=self.timing.clock_s(config.gateway.hold_s),
+            ),
         )  # fmt: skip
+        self.gateway_scraper = GatewayScraper(self.timing, self._gateway_text)
         self._wire()
 
     def _wire(self) -> None:
@@ -149,6 +155,7 @@ class Surroundings:
             self._pod_informer.run(),
             self.scraper.run(),
             self.gpu_scraper.run(),
+            self.gateway_scraper.run(),
             self.gateway.run(),
         ]
 
@@ -189,6 +196,9 @@ class Surroundings:
 
     def _container_uses(self) -> dict[str, Uses]:
         return {name: kubelet.container_uses for name, kubelet in self.kubelets.items()}
+
+    def _gateway_text(self) -> str:
+        return self.gateway.metrics.text(self.gateway.router, len(self.gateway.forwarder.queue))
 
     def _gpu_nodes(self) -> dict[str, GpuNode]:
         return {

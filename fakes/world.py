@@ -65,7 +65,7 @@ class World:
         self.cloud = self.surroundings.cloud
         self.scraper = self.surroundings.scraper
         self.metrics = self.surroundings.metrics
-        self.external_metrics = ExternalMetrics(self.metrics)
+        self.external_metrics = ExternalMetrics(self.metrics, self.surroundings.gateway_scraper)
         self._metrics_apis = (self.metrics, self.external_metrics, self.surroundings.resource_metrics)
         self.gateway = self.surroundings.gateway
 

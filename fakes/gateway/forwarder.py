@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -52,6 +53,13 @@ class Forwarder:
         self.mischief = mischief
         self.down = False
         """While it restarts: every client is cut off at once."""
+        self._holding: set[asyncio.Future[None]] = set()
+
+    def endpoints_changed(self) -> None:
+        """Those that are held look again."""
+        for waiting in self._holding:
+            if not waiting.done():
+                waiting.set_result(None)
 
     async def forward(
         self, through: Callable[[Backend], Awaitable[T]], own_error: Callable[[OwnError], T], body: bytes = b""
@@ -72,6 +80,8 @@ class Forwarder:
         try:
             while len(refused) < ATTEMPTS:
                 backend = await self._taken(refused, hashes)
+                if backend is None and not refused and self.config.hold_s:
+                    backend = await self._held(hashes)
                 if backend is None:
                     break
                 if isinstance(backend, OwnError):
@@ -93,6 +103,25 @@ class Forwarder:
         else:
             error = OwnError(503, "ServiceUnavailable", f"service {self._service} has no ready endpoint")
         return own_error(self.counted(error))
+
+    async def _held(self, hashes: Sequence[int]) -> Backend | OwnError | None:
+        """The first replica that comes within ``hold_s``; None where none does."""
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + self.config.hold_s
+        self._metrics.held += 1
+        try:
+            while (left_s := until_s - loop.time()) > 0:
+                waiting: asyncio.Future[None] = loop.create_future()
+                self._holding.add(waiting)
+                try:
+                    await asyncio.wait([waiting], timeout=left_s)
+                finally:
+                    self._holding.discard(waiting)
+                if (backend := await self._taken((), hashes)) is not None:
+                    return backend
+            return None
+        finally:
+            self._metrics.held -= 1
 
     async def _taken(self, refused: Collection[Backend], hashes: Sequence[int]) -> Backend | OwnError | None:
         """A replica on which the request counts from now on; None when there is none that may be asked."""

@@ -149,6 +149,8 @@ class Gateway:
         self.forwarder.queue.serve()
 
     def _note_left(self, before: frozenset[str]) -> None:
+        if self.router.routable() - before:
+            self.forwarder.endpoints_changed()
         if before - self.router.routable():
             self.forwarder.mischief.endpoint_left()
 

@@ -17,6 +17,7 @@ class GatewayMetrics:
 
     def __init__(self) -> None:
         self.in_flight = 0
+        self.held = 0
         self.answered: Counter[tuple[str, int]] = Counter()
         """By pod and status; the pod is empty for the gateway's own 502 and 503."""
         self.cut: Counter[str] = Counter()
@@ -43,6 +44,7 @@ class GatewayMetrics:
         families = [
             Family("gateway_requests_in_flight", "gauge", "Requests being forwarded.", [Value([], self.in_flight)]),
             Family("gateway_requests_queued", "gauge", "Requests that wait for a replica.", [Value([], queued)]),
+            Family("gateway_requests_held", "gauge", "Requests that wait for any replica.", [Value([], self.held)]),
             Family(
                 "gateway_pod_requests_in_flight", "gauge", "Requests being forwarded, by pod.",
                 [Value([("pod", b.pod)], b.in_flight) for b in backends],

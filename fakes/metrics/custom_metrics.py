@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Collection, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from fakes.clock import WallClock, stamp
 from fakes.config import PlantedBug
@@ -60,6 +60,13 @@ class CustomMetrics:
         self.empty_is_zero = False
         """The query finds nothing, and what stands between it and the autoscaler makes a 0 of that."""
         self.v1beta2 = CustomMetricsV2(self)
+
+    @property
+    def blank(self) -> bool:
+        return self._scraper.blank
+
+    def dated(self, scrape: Scrape) -> datetime:
+        return self._wall.now() - timedelta(seconds=self._age_s(scrape))
 
     async def pod_metric(self, namespace: str, selector: str, metric: str) -> list[PodMetric]:
         pods = await self._scraper.kube.list(POD, namespace, label_selector=selector)
@@ -124,7 +131,7 @@ class CustomMetrics:
             return None
         if self.empty_is_zero:
             value = 0.0
-        return PodMetric(pod, value, self._wall.now() - timedelta(seconds=self._age_s(scrape)), WINDOW_S)
+        return PodMetric(pod, value, self.dated(scrape), WINDOW_S)
 
     def _age_s(self, scrape: Scrape) -> float:
         return asyncio.get_running_loop().time() - scrape.t_s

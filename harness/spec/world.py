@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Strict, model_validator
 
-from harness.spec.model import Count, CountFromZero, Flag, ObjectName, SpecModel, Text, mistake
+from harness.spec.model import Count, CountFromZero, Flag, ObjectName, SecondsFromZero, SpecModel, Text, mistake
 
 PresetName = Literal["quick", "slow"]
 GatewayPolicy = Literal["least_loaded", "prefix_aware"]
@@ -138,8 +138,8 @@ class ProcessSpec(SpecModel):
 
 
 class GatewaySpec(SpecModel):
-    """The router in front of the replicas. ``endpoints_lag_s`` is in scenario seconds, the others in those of the
-    clock; limits of 0 are none."""
+    """The router in front of the replicas. ``endpoints_lag_s`` and ``hold_s`` are in scenario seconds, the others in
+    those of the clock; limits of 0 are none."""
 
     policy: GatewayPolicy = "least_loaded"
     endpoints_lag_s: float = Field(default=0.1, ge=0, le=60, strict=True)
@@ -147,6 +147,8 @@ class GatewaySpec(SpecModel):
     queue_max: CountFromZero = 100
     queue_s: float = Field(default=10.0, gt=0, strict=True)
     answer_s: float = Field(default=0.0, ge=0, strict=True)
+    hold_s: SecondsFromZero = 0.0
+    """For how long a request is held while there is no replica at all."""
 
 
 class WorldSpec(SpecModel):

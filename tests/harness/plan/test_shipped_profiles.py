@@ -34,6 +34,7 @@ NAMES = {
     "long-answers",
     "long-document",
     "morning-ramp",
+    "now-and-then",
     "quiet-chat",
     "soak",
     "steady-chat",
