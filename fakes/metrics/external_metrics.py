@@ -1,8 +1,8 @@
 """``external.metrics.k8s.io`` as a Prometheus adapter serves it: the series of a metric, of whatever object.
 
-Series of the gateway are served as they are. Of all others there is one value per scraped pod, labelled with its name, as
-a query that sums nothing would find them; the autoscaler adds them up. Nothing found is an empty list, which the
-autoscaler takes for an error, not for 0.
+Series of the gateway are served as they are. Of all others there is one value per scraped pod, with its name as a
+label, as a query that sums nothing would find them; the autoscaler adds them up. Nothing found is an empty list,
+which the autoscaler takes for an error, not for 0.
 """
 
 from __future__ import annotations
