@@ -31,11 +31,6 @@ COUNTS = (
     "max-num-queued-tokens",
 )  # fmt: skip
 SWITCHES = ("enable-server-load-tracking", "enable-request-id-headers", "enable-force-include-usage")
-HONOURED = (
-    "model", "served-model-name", "host", "port", "max-model-len", "block-size", "shutdown-timeout",
-    "gpu-memory-utilization", "scheduling-policy", "api-key", "sse-keep-alive-interval", "enable-prefix-caching",
-    "no-enable-prefix-caching", *COUNTS, *SWITCHES,
-)  # fmt: skip
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 MAX_MODEL_LEN = 32_768
 BLOCK_SIZE = 16
@@ -107,34 +102,53 @@ def share(text: str) -> float:
     return value
 
 
+HELP = {
+    "max-num-seqs": "requests in one step; default: the profile's",
+    "max-num-batched-tokens": "tokens in one step; default: the profile's",
+    "num-gpu-blocks-override": "blocks of KV cache; default: the profile's",
+    "max-num-queued-reqs": "requests in progress beyond which others get a 503",
+    "max-num-queued-tokens": "prompt tokens not yet computed beyond which others get a 503",
+    "enable-server-load-tracking": "/load counts requests in progress",
+    "enable-request-id-headers": "answers carry X-Request-Id",
+    "enable-force-include-usage": "usage on every event",
+}
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """vLLM's own, as one group, and those without effect as another."""
+    add = parser.add_argument_group("vLLM's own").add_argument
+    add("model_tag", nargs="?", metavar="MODEL")
+    add("--model", help=f"default: {MODEL}")
+    add("--served-model-name", nargs="+", default=[], metavar="NAME", help="what requests call it; default: MODEL")
+    add("--host", default="127.0.0.1")
+    add("--port", type=int, default=8000)
+    for name in COUNTS:
+        add(f"--{name}", type=count, metavar="N", help=HELP[name])
+    add("--max-model-len", type=count, default=MAX_MODEL_LEN, metavar="N", help="tokens of prompt and answer together")
+    add("--block-size", type=count, default=BLOCK_SIZE, metavar="N", help="tokens in a block of KV cache")
+    add("--shutdown-timeout", type=seconds, default=0.0, metavar="S", help="to finish after SIGTERM; 0: none")
+    add("--gpu-memory-utilization", type=share, default=0.92, metavar="0..1")
+    add("--scheduling-policy", choices=("fcfs", "priority"), default="fcfs")
+    add("--api-key", nargs="+", default=[], metavar="KEY")
+    add("--sse-keep-alive-interval", type=seconds, default=0.0, metavar="S", help="comments in idle streams; 0: none")
+    add("--enable-prefix-caching", action=argparse.BooleanOptionalAction, default=True)
+    for name in SWITCHES:
+        add(f"--{name}", action="store_true", help=HELP[name])
+    add = parser.add_argument_group("vLLM's own, without effect here").add_argument
+    for name in WITHOUT_EFFECT:
+        add(f"--{name}", metavar="…")
+    for name in SWITCHES_WITHOUT_EFFECT:
+        add(f"--{name}", action="store_true")
+
+
 @cache
 def _parser() -> _Parser:
     parser = _Parser(prog="vllm serve", add_help=False, allow_abbrev=False)
-    parser.add_argument("model_tag", nargs="?")
-    parser.add_argument("--model")
-    parser.add_argument("--served-model-name", nargs="+", default=[])
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8000)
-    for name in COUNTS:
-        parser.add_argument(f"--{name}", type=count)
-    parser.add_argument("--max-model-len", type=count, default=MAX_MODEL_LEN)
-    parser.add_argument("--block-size", type=count, default=BLOCK_SIZE)
-    parser.add_argument("--shutdown-timeout", type=seconds, default=0.0)
-    parser.add_argument("--gpu-memory-utilization", type=share, default=0.92)
-    parser.add_argument("--scheduling-policy", choices=("fcfs", "priority"), default="fcfs")
-    parser.add_argument("--api-key", nargs="+", default=[])
-    parser.add_argument("--sse-keep-alive-interval", type=seconds, default=0.0)
-    parser.add_argument("--enable-prefix-caching", action=argparse.BooleanOptionalAction, default=True)
-    for name in SWITCHES:
-        parser.add_argument(f"--{name}", action="store_true")
-    for name in WITHOUT_EFFECT:
-        parser.add_argument(f"--{name}")
-    for name in SWITCHES_WITHOUT_EFFECT:
-        parser.add_argument(f"--{name}", action="store_true")
+    add_flags(parser)
     return parser
 
 
-def _words(command: Sequence[str]) -> list[str]:
+def spelled(command: Sequence[str]) -> list[str]:
     """Drops what only starts the server, and spells flags with dashes, as vLLM takes both."""
     words = list(command)
     if words[:3] == ["python3", "-m", "vllm.entrypoints.openai.api_server"]:
@@ -143,11 +157,20 @@ def _words(command: Sequence[str]) -> list[str]:
         words = words[2:]
     elif words[:1] == ["serve"]:
         words = words[1:]
-    spelled = []
+    found = []
     for word in words:
         name, equals, value = word.partition("=")
-        spelled.append(name.replace("_", "-") + equals + value if word.startswith("--") else word)
-    return spelled
+        found.append(name.replace("_", "-") + equals + value if word.startswith("--") else word)
+    return found
+
+
+def refuse_unknown(unknown: Sequence[str], parser: argparse.ArgumentParser) -> None:
+    """Raises FlagError with the flag that comes nearest."""
+    if unknown:
+        known = [flag for action in parser._actions for flag in action.option_strings if flag.startswith("--")]
+        near = difflib.get_close_matches(unknown[0].partition("=")[0], known, n=1, cutoff=0.75)
+        hint = f"; did you mean {near[0]}?" if near else "; this fake models nothing of the kind (see --help)"
+        raise FlagError(f"vllm serve: unrecognized arguments: {' '.join(unknown)}{hint}")
 
 
 def parse_flags(command: Sequence[str]) -> ServerFlags:
@@ -157,13 +180,12 @@ def parse_flags(command: Sequence[str]) -> ServerFlags:
 
 @lru_cache(maxsize=256)  # all replicas of a Deployment have the same command line
 def _parsed(command: tuple[str, ...]) -> ServerFlags:
-    args, unknown = _parser().parse_known_args(_words(command))
-    if unknown:
-        flag = unknown[0].partition("=")[0]
-        known = [f"--{name}" for name in (*HONOURED, *WITHOUT_EFFECT, *SWITCHES_WITHOUT_EFFECT)]
-        near = difflib.get_close_matches(flag, known, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise FlagError(f"vllm serve: unrecognized arguments: {' '.join(unknown)}{hint}")
+    args, unknown = _parser().parse_known_args(spelled(command))
+    refuse_unknown(unknown, _parser())
+    return flags_of(args)
+
+
+def flags_of(args: argparse.Namespace) -> ServerFlags:
     model = args.model_tag or args.model or MODEL
     return ServerFlags(
         model=model,
