@@ -164,7 +164,7 @@ class Disruption:
         allowed: dict[str, int] = {}
         for _, pool in list(self._view.pools.objects):
             rule = self._view.rules_of(pool)
-            most = rule.allowed(nodes.get(pool, 0), reason) if rule is not None else 0
+            most = rule.allowed(nodes.get(pool, 0), reason, self._wall.now()) if rule is not None else 0
             allowed[pool] = max(0, most - away.get(pool, 0))
             if nodes.get(pool) and most == 0:
                 why = f"No allowed disruptions for disruption reason {reason} due to blocking budget"

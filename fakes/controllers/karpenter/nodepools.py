@@ -10,7 +10,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
+from fakes.controllers.karpenter.schedule import ScheduleUnreadable, is_active
 from fakes.controllers.objects import name_of
 from fakes.controllers.placement import matches_node
 from fakes.controllers.quantity import scaled_value
@@ -36,16 +38,22 @@ def duration_s(text: str | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """``reasons`` None: for all of them. One with a schedule counts at all times: the safe side of not knowing it."""
+    """``reasons`` None: for all of them. ``schedule`` None: at all times, else for ``duration_s`` from each of its
+    moments on."""
 
     nodes: int | str
     reasons: tuple[str, ...] | None = None
+    schedule: str | None = None
+    duration_s: float = 0.0
 
-    def allows(self, nodes: int, reason: str) -> int:
-        """Percentages round up, so a budget of some percent always lets one node go."""
-        if self.reasons is not None and reason not in self.reasons:
+    def allows(self, nodes: int, now: datetime) -> int:
+        """Percentages round up, so a budget of some percent always lets one node go. Raises ``ScheduleUnreadable``."""
+        if self.schedule is not None and not is_active(self.schedule, self.duration_s, now):
             return UNLIMITED
         return scaled_value(self.nodes, nodes, round_up=True)
+
+    def is_for(self, reason: str) -> bool:
+        return self.reasons is None or reason in self.reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +75,14 @@ class Rules:
     grace: str | None
     hash: str
 
-    def allowed(self, nodes: int, reason: str) -> int:
-        """How many of the pool's ``nodes`` may be under disruption for this reason; the strictest budget counts."""
-        return min((budget.allows(nodes, reason) for budget in self.budgets), default=UNLIMITED)
+    def allowed(self, nodes: int, reason: str, now: datetime) -> int:
+        """How many of the pool's ``nodes`` may be under disruption for this reason; the strictest budget counts. None
+        where one of the budgets, of whatever reason, cannot be read."""
+        try:
+            limits = [(budget, budget.allows(nodes, now)) for budget in self.budgets]
+        except ScheduleUnreadable:
+            return 0
+        return min((most for budget, most in limits if budget.is_for(reason)), default=UNLIMITED)
 
     def takes(self, labels: Mapping[str, str]) -> bool:
         """Whether a node with these labels meets the requirements. A key that no machine has becomes a label."""
@@ -120,7 +133,12 @@ def template_hash(pool: Json) -> str:
 def _budget(raw: Json) -> Budget:
     nodes = str(raw.get("nodes", "10%"))
     reasons = raw.get("reasons")
-    return Budget(nodes if nodes.endswith("%") else int(nodes), None if reasons is None else tuple(reasons))
+    return Budget(
+        nodes if nodes.endswith("%") else int(nodes),
+        None if reasons is None else tuple(reasons),
+        raw.get("schedule"),
+        duration_s(raw.get("duration")) or 0.0,
+    )
 
 
 def _met(requirement: Json, labels: Mapping[str, str]) -> bool:
