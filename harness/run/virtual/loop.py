@@ -58,6 +58,16 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._now_s
 
+    def call_soon(
+        self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        """As asyncio's own, without its looks at what this loop never is: in another thread, or debugged."""
+        if self.is_closed():
+            raise RuntimeError("Event loop is closed")
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
     def call_later(
         self, delay: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
@@ -79,7 +89,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """One turn: what is due by now, and nothing that it brings about."""
         timers, ready = self._timers, self._ready
         if self._cancelled > CANCELLED_MIN and self._cancelled * 2 > len(timers):
-            timers[:] = [entry for entry in timers if not entry[2].cancelled()]
+            timers[:] = [entry for entry in timers if not entry[2]._cancelled]
             heapify(timers)
             self._cancelled = 0
         if ready or self._stopping:
@@ -92,7 +102,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         while timers and timers[0][0] <= self._now_s:
             timer = heappop(timers)[2]
             timer._scheduled = False  # type: ignore[attr-defined]  # as above
-            if not timer.cancelled():
+            if not timer._cancelled:
                 ready.append(timer)
         due = len(ready)
         self.events += due
@@ -103,7 +113,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def _leap(self) -> None:
         timers = self._timers
-        while timers and timers[0][2].cancelled():
+        while timers and timers[0][2]._cancelled:
             heappop(timers)[2]._scheduled = False  # type: ignore[attr-defined]  # as above
             self._cancelled -= 1
         if not timers:
