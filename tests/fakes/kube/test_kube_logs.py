@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from random import Random
+from types import FrameType
+from typing import Any
 
 import aiohttp
 import pytest
@@ -13,6 +16,7 @@ from aiohttp import web
 
 from fakes.clock import WallClock
 from fakes.kube import LocalKube, Store, make_app
+from fakes.kube.podlogs import NoLogs
 from fakes.nodes.logs import PodLogs
 from harness.kube import port
 from harness.kube.port import Json
@@ -79,3 +83,36 @@ async def test_following_ends_with_the_process(http: aiohttp.ClientSession, logs
         assert await answer.content.readline() == b"three\n"
         logs.end(pod, "c")
         assert await answer.content.read() == b""
+
+
+def steps_of(call: Callable[[], None]) -> int:
+    """Instructions of Python that it takes, loops within comprehensions included."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, arg: object) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes = True
+        count += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.looptime
+async def test_forgetting_a_pod_costs_the_same_among_many() -> None:
+    found = {}
+    for pods in (10, 500):
+        logs = PodLogs(WallClock(datetime(2026, 1, 1, tzinfo=UTC)))
+        made: list[Json] = [{"metadata": {"namespace": "n", "name": f"p{i}", "uid": f"u{i}"}} for i in range(pods)]
+        for pod in made:
+            logs.begin(pod, "c")
+        found[pods] = steps_of(lambda logs=logs, pod=made[pods // 2]: logs.forget(pod))  # type: ignore[misc]
+        with pytest.raises(NoLogs):
+            logs.read("n", f"p{pods // 2}", "c")
+    assert found[500] == found[10] > 0, found
