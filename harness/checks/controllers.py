@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from harness.checks.sight import blind
-from harness.checks.story import clock, moment, tell
+from harness.checks.story import clock, moment, tell, who
 from harness.checks.units import NS_PER_S, both, count, listed, span_ns
 from harness.history.autoscaler import autoscalers, pod_metrics, replicas_max, scales, told
 from harness.history.lives import Json, Life, condition, lives, owner_of
@@ -258,7 +258,7 @@ def _wrong(
         need = idle[0]
         span = both(need.end_ns - need.event.t_ns, history.run.time_scale)
         parts.append(
-            f"{need.scaler.name} read up to {need.read:g} where it keeps {need.kept:g}, below its maximum, and did "
+            f"{who(need.scaler)} read up to {need.read:g} where it keeps {need.kept:g}, below its maximum, and did "
             f"nothing for {span} (limit {spec.react_s_max:.0f} s)"
         )
     return parts
@@ -302,9 +302,9 @@ def _story(
             promised=f"an autoscaler acts on what it reads within {spec.react_s_max:.0f} s",
             happened=happened,
             when=f"since {clock(history, need.event.t_ns)}",
-            objects=[need.scaler.name],
-            cause=f"it read the need and said: {said}" if said else "",
-            change="look at the autoscaler's behavior policies, its rights on scale, and its own log",
+            objects=[who(need.scaler)],
+            cause=f"{who(need.scaler)} read the need, did not act, and said: {said}" if said else "",
+            change=f"look at the behavior policies of {who(need.scaler)}, its rights on scale, its controller's log",
         )
     first, second = swings[0]
     return tell(
@@ -338,7 +338,7 @@ def _evidence(
             facts: dict[str, Value] = {"target": first.target.name, "first": first.writer, "second": second.writer}
             found.append(Evidence(f"objects:{second.event.index}", second.event.t_ns, text, facts))
     for need in idle:
-        text = f"{need.scaler.name} read up to {need.read:g} where it keeps {need.kept:g}, and did nothing"
+        text = f"{who(need.scaler)} read up to {need.read:g} where it keeps {need.kept:g}, and did nothing"
         found.append(Evidence(f"objects:{need.event.index}", need.event.t_ns, text, {"autoscaler": need.scaler.name}))
     for w in writes:
         text = f"{w.target.name} from {w.before} to {w.after} by {w.writer or 'nobody that is recorded'}"

@@ -11,10 +11,10 @@ import numpy as np
 from harness.checks.causes import Cause, causes_of
 from harness.checks.dead_nodes import dead_nodes
 from harness.checks.departures import PodFate, pod_fates
+from harness.checks.drain_story import CUT, REFUSED, UNANSWERED, counted, drain_story, kind_of_loss
 from harness.checks.endings import set_aside
 from harness.checks.hurried import hurried_pods, hurried_rows, hurried_sentence, hurried_story, unseen_hooks
 from harness.checks.rows import Mask, Request, Rows, rows_of
-from harness.checks.stories import drain_story
 from harness.checks.units import clock_s, count, listed
 from harness.history.lives import lives
 from harness.history.tables import FaultStage, Outcome
@@ -42,7 +42,7 @@ class _Streams:
     refused: list[Request]
     """503 with no pod behind it: turned away at the door, no stream was cut."""
     routed: list[Request]
-    """Began on a pod whose endpoint was terminating already."""
+    """Began on a pod that had been asked to go, or whose endpoint was terminating already."""
     aside: int
 
 
@@ -87,12 +87,16 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
         sentence = f"{_whole_sentence(streams, whole)}, but not whether preStop hooks ran to their end: {unseen}"
     else:
         status, sentence = Status.PASS, _whole_sentence(streams, whole)
+    kinds = Counter(kind_of_loss(row) for row, _ in streams.lost)
     numbers: dict[str, Value] = {
         "streams_lost_max": spec.streams_lost_max,
         "streams_at_risk": len(at_risk),
         "streams_whole": len(whole),
         "streams_scaled_away": streams.scaled,
         "streams_lost": len(streams.lost),
+        "lost_cut": kinds[CUT],
+        "lost_refused": kinds[REFUSED],
+        "lost_unanswered": kinds[UNANSWERED],
         "streams_lost_at_risk": len(at_risk) - len(whole),
         "streams_lost_unexplained": sum(1 for _, cause in streams.lost if not cause.explained),
         "hung_up_by_plan": int(rows_of(history).hung_up_by_plan.sum()),
@@ -120,9 +124,9 @@ def _streams(history: History, fates: dict[str, PodFate]) -> _Streams:
     hit, tested = _in_flight(table, fates, ~aside, faulted)
     at_risk = {row.request_id: (row, fates[row.pod or ""]) for row in table.where(tested)}
     closed = _terminating_since(history)
-    for fate in fates.values():  # a slice may drop an endpoint without ever calling it terminating
-        if fate.asked is not None and fate.closed_ns is not None:
-            closed[fate.name] = min(fate.closed_ns, closed.get(fate.name, fate.closed_ns))
+    for fate in fates.values():
+        if fate.asked is not None:
+            closed[fate.name] = min(fate.asked.t_ns, closed.get(fate.name, fate.asked.t_ns))
     since = table.each("pod", {pod: t_ns + _ROUTING_NS for pod, t_ns in closed.items()})
     routed = table.where((table.numbers("sent_ns") > since) & ~aside)
     scaled = int((hit & ~tested).sum())
@@ -149,14 +153,14 @@ def _refused(table: Rows) -> Mask:
     return table.among("outcome", {Outcome.HTTP_5XX}) & nobody
 
 
-def _terminating_since(history: History) -> dict[str | None, int]:
+def _terminating_since(history: History) -> dict[str, int]:
     """When the workload's slices first said that a pod's endpoint is terminating."""
-    since: dict[str | None, int] = {}
+    since: dict[str, int] = {}
     for life in lives(history.objects, "EndpointSlice"):
         for event in life.seen:
             for endpoint in event.object.get("endpoints") or ():
                 if endpoint.get("conditions", {}).get("terminating"):
-                    pod = endpoint.get("targetRef", {}).get("name")
+                    pod = str(endpoint.get("targetRef", {}).get("name") or "")
                     since[pod] = min(event.t_ns, since.get(pod, event.t_ns))
     return since
 
@@ -172,8 +176,8 @@ def _lost_sentence(streams: _Streams, spec: GracefulDrainSpec, at_risk: int) -> 
         where = f"{pods} on {nodes}" if nodes else pods
         parts.append(f"{n} {name} ({count(len(hit), 'request').split(' ', 1)[1]} {requests}; {where})")
     return (
-        f"{count(len(streams.lost), 'stream')} lost (allowed {spec.streams_lost_max}; {at_risk} in flight at a notice "
-        f"or deletion): {'; '.join(parts)}"
+        f"{counted([row for row, _ in streams.lost])} (allowed {spec.streams_lost_max}; {at_risk} in flight at a "
+        f"notice or deletion): {'; '.join(parts)}"
     )
 
 
@@ -212,7 +216,7 @@ def _evidence(streams: _Streams) -> tuple[Evidence, ...]:
         for row, cause in streams.lost
     ]  # fmt: skip
     routed = [
-        Evidence(row.ref, row.sent_ns, f"began on {row.pod}, whose endpoint was already terminating", {"pod": row.pod})
+        Evidence(row.ref, row.sent_ns, f"began on {row.pod}, which was going already", {"pod": row.pod})
         for row in streams.routed[:_ROUTED_ROWS]
     ]
     return (*cut, *routed, *_departures(streams))

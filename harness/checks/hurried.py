@@ -73,7 +73,7 @@ def hurried_story(history: History, hurried: list[Hurried]) -> str:
         when=moment(history, first.ended.t_ns if first.ended else None),
         objects=[h.fate.name for h in hurried],
         cause="its containers exited by themselves, with 0: they were told to stop before the hook was over",
-        change="see whether the kubelet ran the hook, and whether something else stops the server",
+        change=f"see in the log of the kubelet of {first.node_name} whether it ran the hook before it sent SIGTERM",
     )
 
 

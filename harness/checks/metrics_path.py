@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from harness.checks.echoes import Echo, echoes
 from harness.checks.rows import rows_of
 from harness.checks.sight import blind
-from harness.checks.story import clock, moment, tell
+from harness.checks.story import clock, moment, tell, who
 from harness.checks.units import NS_PER_S, both, count, listed, scenario_s, span_ns
 from harness.history.autoscaler import METRICS_SOURCE, Reading, autoscalers, pod_metrics, readings, scales
 from harness.history.gpus import changes
@@ -229,7 +229,7 @@ def _blind_steps(history: History, holes: list[Hole]) -> list[BlindStep]:
                 said = str(active.get("reason") or "")
                 hole = next((h for h in holes if h.watched and h.start_ns < event.t_ns < h.end_ns - _JOIN_NS), None)
                 if active.get("status") == "False" and said.startswith("FailedGet"):
-                    found.append(BlindStep(target.name, before, after, event, f"its autoscaler said {said}"))
+                    found.append(BlindStep(target.name, before, after, event, f"{who(scaler)} said {said}"))
                 elif hole is not None:
                     why = f"{hole.metric} could not be read since {clock(history, hole.start_ns)}"
                     found.append(BlindStep(target.name, before, after, event, why))

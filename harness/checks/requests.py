@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 _WHOLE = frozenset({"stop", "length"})
 """Ends by which a server says that it gave the whole answer."""
+
+
+_ENOUGH = 5
+"""Of fewer requests nothing is said about where they have gone wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,16 +183,41 @@ def _story(history: History, found: list[Disagreement]) -> str:
     first = found[0]
     pods = list(dict.fromkeys(entry.pod for entry in first.entries))
     retried = first.answers and len(pods) > 1
+    cause, change = _between(found)
+    if retried:
+        cause = f"something between client and servers sent it again, to {listed(pods)}"
+    if first.answers or (first.repeated and retried):
+        change = "let the gateway retry only what no server has begun to answer"
     return tell(
         promised="every answer is given once, and every token of it arrives once",
-        happened=f"request {first.row.request_id}: {first.why}; {count(len(found), 'request')} in all",
+        happened=f"request {first.row.request_id}: {first.why}; {count(len(found), 'request')} in all; "
+        f"{_pattern(found)}",
         when=moment(history, first.row.end_ns),
         objects=[*pods, *(f"request {d.row.request_id}" for d in found)],
-        cause=f"something between client and servers sent it again, to {listed(pods)}" if retried else "",
-        change="let the gateway retry only what no server has begun to answer"
-        if first.answers or first.repeated
-        else "",
+        cause=cause,
+        change=change,
     )
+
+
+def _pattern(found: list[Disagreement]) -> str:
+    """What was expected beside what came, and how regular the difference is."""
+    expected = sum(entry.sent_events for d in found for entry in d.entries[-1:] if entry.closed)
+    came = sum(d.row.chunks for d in found)
+    off = sum(d.lost + d.repeated for d in found)
+    often = f", one in {round(expected / off)}" if off and expected >= off else ""
+    return f"expected {expected} parts in these answers, {came} came{often}"
+
+
+def _between(found: list[Disagreement]) -> tuple[str, str]:
+    """Whether one server is to blame, or what all of them have in common. Too few requests tell neither."""
+    on = Counter(entry.pod for d in found for entry in d.entries[-1:])
+    if len(found) < _ENOUGH or not on:
+        return "", "compare what the servers logged with what the gateway passed on"
+    pod, most = on.most_common(1)[0]
+    if most == len(found):
+        return f"all of them were answered by {pod}, and none by another", f"look at {pod}, its version and its node"
+    each = f"answers of all {len(on)} servers differ alike ({most} of {pod} at most)"
+    return f"{each}: not one server, but what lies between them and the client", "look at the gateway and its filters"
 
 
 def _row(d: Disagreement) -> Evidence:

@@ -11,7 +11,7 @@ from harness.checks.departures import node_fates, pod_fates
 from harness.checks.endings import set_aside
 from harness.checks.rows import Request, rows_of
 from harness.checks.sight import blind, recorded_until
-from harness.checks.story import moment, tell
+from harness.checks.story import moment, tell, who
 from harness.checks.units import both, count, listed, scenario_s, span_ns
 from harness.history.autoscaler import autoscalers, needs, readable_ns, replicas_min, scales
 from harness.history.lives import Life, lives, owner_of, workload_pods
@@ -300,7 +300,7 @@ def _why_late(history: History, e: Excursion) -> str:
     scaler = next((a for a in autoscalers(history) if scales(a, e.target)), None)
     conditions = (scaler.last.get("status", {}).get("conditions") or ()) if scaler else ()
     reasons = [f"{c['type']} {c.get('status')} ({c['reason']})" for c in conditions if c.get("reason")]
-    return f"its autoscaler said last: {listed(reasons)}" if reasons else ""
+    return f"{who(scaler)} did not lower it, and said last: {listed(reasons)}" if scaler and reasons else ""
 
 
 def _evidence(history: History, seen: _Seen, excursions: list[Excursion]) -> tuple[Evidence, ...]:

@@ -6,8 +6,10 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from harness.checks.stories import never_decided_story, scale_up_story
+from harness.checks.story import who
 from harness.checks.unanswered import Unanswered, unanswered_rise
-from harness.checks.units import NS_PER_S, both, clock_s, count, scenario_s
+from harness.checks.units import NS_PER_S, both, clock_s, count, listed, scenario_s
+from harness.history.autoscaler import autoscalers
 from harness.history.scaleup import STAGES, Origin, Replica, replicas_that_came, waiting_at
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
@@ -55,9 +57,10 @@ def scale_up(history: History, spec: ScaleUpSpec) -> Finding:
 
 def _never_decided(history: History, spec: ScaleUpSpec, rise: Unanswered, replaced: list[Replica]) -> Finding:
     scale = history.run.time_scale
+    names = listed([who(scaler) for scaler in autoscalers(history)])
     above = both(rise.until_ns - rise.since_ns, scale)
     sentence = (
-        f"the load rose, the autoscaler could read more than its target for {above}, "
+        f"the load rose, {names} could read more than its target for {above}, "
         f"and no replica was decided ({rise.replicas} of at most {rise.replicas_max})"
     )
     evidence = (

@@ -1,26 +1,20 @@
-"""The stories of fails of `graceful_drain`, `pdb`, `gang`, `scale_up` and `slo`, told from what these checks found."""
+"""The stories of fails of `pdb`, `gang`, `scale_up` and `slo`, told from what these checks found."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from harness.checks import causes
-from harness.checks.rows import Request, rows_of
-from harness.checks.story import clock, moment, tell
-from harness.checks.units import both, count, listed, scenario_s
+from harness.checks.rows import Request
+from harness.checks.story import clock, moment, tell, who
+from harness.checks.units import both, count, listed
 from harness.history.autoscaler import autoscalers
 from harness.history.lives import node_of
 from harness.history.scaleup import STAGES, Replica
 
 if TYPE_CHECKING:
-    from harness.checks.causes import Cause
-    from harness.checks.departures import PodFate
     from harness.checks.gang import Gang, Partial
     from harness.checks.pdb import Disruption
     from harness.checks.unanswered import Unanswered
@@ -30,95 +24,6 @@ if TYPE_CHECKING:
 _OBJECTS = 8
 QUOTA = "quota"
 PROBE = "its probe"
-
-
-def drain_story(
-    history: History, allowed: int, lost: Sequence[tuple[Request, Cause]], fates: Mapping[str, PodFate]
-) -> str:
-    """Told of the first stream with the most frequent cause that anything bears out."""
-    named = Counter(cause.name for _, cause in lost if cause.explained)
-    name = named.most_common(1)[0][0] if named else causes.UNEXPLAINED
-    row, cause = next((row, cause) for row, cause in lost if cause.name == name)
-    fate = fates.get(row.pod or "")
-    longest_s = longest_stream_s(history)
-    unexplained = sum(1 for _, cause in lost if not cause.explained)
-    rest = f", {unexplained} of them unexplained" if unexplained and named else ""
-    why, change = _drain_cause(history, row, cause, fate, longest_s)
-    nodes = [row.node for row, _ in lost if row.node]
-    return tell(
-        promised=f"a stream in flight when its pod or node is asked to go ends whole ({allowed} may be lost)",
-        happened=f"request {row.request_id} on {row.pod or 'no named pod'} ended as {row.outcome}; "
-        f"{count(len(lost), 'stream')} lost in all{rest}",
-        when=moment(history, row.end_ns),
-        objects=[*(row.pod for row, _ in lost if row.pod), *nodes][:_OBJECTS],
-        cause=why,
-        change=change,
-    )
-
-
-def longest_stream_s(history: History) -> float:
-    """In scenario seconds, cut ones as long as they lasted: what a drain has to wait for at least."""
-    table = rows_of(history)
-    spans = (table.numbers("end_ns") - table.numbers("sent_ns"))[table.on_a_pod]
-    return scenario_s(int(spans[~np.isnan(spans)].max(initial=0)), history.run.time_scale)
-
-
-def _drain_cause(
-    history: History, row: Request, cause: Cause, fate: PodFate | None, longest_s: float
-) -> tuple[str, str]:
-    """What the history bears out, and what to change; both empty where it bears out nothing."""
-    longest = f"longest stream {longest_s:.0f} s"
-    if fate is None or not cause.explained:
-        return (f"{cause.name}: {cause.detail}" if cause.explained else "", "")
-    need_s = math.ceil(fate.pre_stop_s + longest_s) + 5
-    said = f"{cause.name}, {cause.detail}" if cause.detail else cause.name
-    match cause.name:
-        case causes.GRACE_END:
-            return f"{said}; {longest}", f"set terminationGracePeriodSeconds to {need_s} s or more"
-        case causes.KILLED_EARLY:
-            return f"{said}; {longest}", "find out who killed it: a second deletion with a shorter grace, or memory"
-        case causes.SIGTERM:
-            most_s = max(0.0, fate.grace_s - fate.pre_stop_s)
-            change = (
-                f"let the server finish its streams on SIGTERM (vLLM: --shutdown-timeout {math.ceil(longest_s)} or more"
-            )
-            return f"{said}; {longest}", f"{change}, and less than the {most_s:.0f} s that grace leaves after preStop)"
-        case causes.NODE_LOST:
-            return _node_cause(history, said, fate, longest_s)
-        case causes.SENT_TOO_LATE if "had been closed" in cause.detail:
-            return said, "see why the router sends to endpoints that are closed: its cache, its watch, its retries"
-        case causes.SENT_TOO_LATE | causes.BEFORE_SIGTERM:
-            return said, "take a pod out of routing first: preStop must outlast the news that it is going"
-        case causes.REFUSED:
-            return said, "let the readiness probe pass only once the model answers"
-        case causes.NODE_DEAD:
-            return (
-                said,
-                "see what renews that node's lease, and let something ask the pods themselves whether they serve",
-            )
-        case causes.GATEWAY:
-            return said, "see what the gateway did at that moment: a reload or a restart must let its streams end"
-    return said, "see why the container ended: its last log lines, memory, and probes"
-
-
-def _node_cause(history: History, said: str, fate: PodFate, longest_s: float) -> tuple[str, str]:
-    """Was the notice too short for what it took to let the pod go, and for its longest stream after that?"""
-    node = fate.node
-    if node is None or node.noticed_ns is None or node.gone_ns is None:
-        return said, "spread replicas over nodes, and let the gateway retry what has no token yet"
-    scale = history.run.time_scale
-    notice_s = scenario_s(node.gone_ns - node.noticed_ns, scale)
-    change = "ask the pods to go at once on notice: let the budget allow more, or keep spare replicas ready"
-    if fate.asked is None or fate.asked.t_ns > node.gone_ns:
-        return f"{said}; notice {notice_s:.0f} s, in which {fate.name} was never asked to go", change
-    held_s = scenario_s(max(0, fate.asked.t_ns - node.noticed_ns), scale)
-    text = (
-        f"{said}; notice {notice_s:.0f} s, of which {fate.name} was held back {held_s:.0f} s before it was asked to go"
-    )
-    return (
-        f"{text}; longest stream {longest_s:.0f} s",
-        f"{change}, or cap streams at {max(0.0, notice_s - held_s):.0f} s",
-    )
 
 
 def pdb_story(history: History, bad: Sequence[tuple[Life, Disruption]]) -> str:
@@ -208,13 +113,14 @@ def never_decided_story(history: History, rise: Unanswered, sentence: str, limit
         for scaler in autoscalers(history)
         for c in (scaler.at(rise.until_ns) or {}).get("status", {}).get("conditions") or ()
     ]
+    names = listed([who(scaler) for scaler in autoscalers(history)])
     return tell(
         promised=f"an added replica serves its first token within {limit_s:.0f} s of the load step",
         happened=sentence,
         when=f"the metric was above its target from {clock(history, rise.since_ns)}",
-        objects=[scaler.name for scaler in autoscalers(history)],
-        cause=f"the autoscaler could read the need and did not act; it said: {listed(says)}" if says else "",
-        change="look at the autoscaler's behavior policies, its rights on scale, and its own log",
+        objects=[who(scaler) for scaler in autoscalers(history)],
+        cause=f"{names} could read the need and did not act; it said: {listed(says)}" if says else "",
+        change=f"look at the behavior policies of {names}, at its rights on scale, and at its controller's log",
     )
 
 

@@ -9,6 +9,7 @@ from harness.checks.units import both, listed, scenario_s
 from harness.history.tables import FaultEvent, FaultStage
 
 if TYPE_CHECKING:
+    from harness.history.lives import Life
     from harness.history.reader import History
 
 LABELS = ("Promised:", "What happened:", "When:", "Objects:", "First cause:", "What to change:", "Failure class:")
@@ -30,6 +31,11 @@ def tell(
         f"What to change: {change}." if change else "",
     ]
     return " ".join(part for part in parts if part)
+
+
+def who(life: Life) -> str:
+    """``HorizontalPodAutoscaler inference/llm``, so that nobody has to guess which of them."""
+    return f"{life.kind} {life.namespace}/{life.name}" if life.namespace else f"{life.kind} {life.name}"
 
 
 def moment(history: History, t_ns: int | None) -> str:

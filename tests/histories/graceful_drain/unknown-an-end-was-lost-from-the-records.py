@@ -16,5 +16,5 @@ def case() -> Case:
     story.request(319, None, Outcome.UNFINISHED, end_ns=None)
     story.evict(320, "llm-a")
     story.end(335, "llm-a")
-    says = ("the ends of 1 were lost from the records", "1 stream lost (allowed 0")
+    says = ("the ends of 1 were lost from the records", "1 request lost: 1 without a recorded end (allowed 0")
     return Case(story.build(), says, ("requests:1",), {}, 1, {"streams_lost": 1})
