@@ -14,6 +14,10 @@ class WallClock:
         self._start_s = asyncio.get_running_loop().time()
         self._stamped: tuple[float, str] = (-1.0, "")
 
+    def ahead(self, seconds: float) -> WallClock:
+        """Another clock of the same loop that is wrong by so much."""
+        return WallClock(self.now() + timedelta(seconds=seconds))
+
     def now(self) -> datetime:
         return self._epoch + timedelta(seconds=asyncio.get_running_loop().time() - self._start_s)
 

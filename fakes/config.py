@@ -94,6 +94,7 @@ class PlantedBug(StrEnum):
     # What breaks the premises of a run.
     API_LOSES_WATCH_HISTORY = "api_loses_watch_history"
     DELETION_REFUSED = "deletion_refused"
+    CLOCK_OF_A_NODE_IS_OFF = "clock_of_a_node_is_off"
 
 
 @dataclass(frozen=True, slots=True)

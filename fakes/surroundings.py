@@ -54,6 +54,8 @@ from fakes.vllm.ledger import LedgerFile
 from fakes.vllm.local_door import Switchboard
 from harness.kube.port import LEASE, POD, ApiError, Json, Kube
 
+CLOCK_OFF_S = 300.0
+"""By so much the clocks of the first nodes are ahead under a planted bug; clock seconds."""
 DIES_AFTER_S = 160
 """Scenario seconds after it was switched on, the first new machine dies under a planted bug: it serves by then."""
 MakeKube = Callable[[str], Kube]
@@ -165,7 +167,7 @@ class Surroundings:
             self.kube("kubelet", instance.node),
             self._pods,
             timing=self.timing,
-            wall=self.wall,
+            wall=self._clock_of(instance),
             rng=self.rng(f"node-{instance.node}"),
             runtime=self._runtime,
             bugs=self._bugs,
@@ -179,6 +181,11 @@ class Surroundings:
         if PlantedBug.DEAD_NODE_KEEPS_ITS_LEASE in self._bugs and instance.machine.provisioned and not self._haunted:
             self._haunted = True
             self._tasks.create_task(self._die_unnoticed(instance.node, kubelet))
+
+    def _clock_of(self, instance: Instance) -> WallClock:
+        if PlantedBug.CLOCK_OF_A_NODE_IS_OFF in self._bugs and not instance.machine.provisioned:
+            return self.wall.ahead(CLOCK_OFF_S)
+        return self.wall
 
     async def _die_unnoticed(self, node: str, kubelet: Kubelet) -> None:
         """A planted bug: the machine is dead, nobody tells the cloud, and something renews its lease as before."""

@@ -87,6 +87,7 @@ PlantedBugName = Literal[
     "do_not_disrupt_ignored",
     "api_loses_watch_history",
     "deletion_refused",
+    "clock_of_a_node_is_off",
 ]
 
 

@@ -286,6 +286,9 @@ BUGS: tuple[Row, ...] = (
     ),
     # Premises.
     _planted(
+        B.CLOCK_OF_A_NODE_IS_OFF, "the clocks of two nodes are minutes ahead", "clocks_agree", "ahead", status="unknown"
+    ),
+    _planted(
         B.INTERRUPTION_WITHOUT_EFFECT,
         "the fault has no effect",
         "faults_observed",

@@ -109,6 +109,7 @@ CLAUSES: dict[str, tuple[Clause, ...]] = {
         ("the recorder saw all", ("api_loses_watch_history",)),
         ("it was steady before", ("unsteady-start",)),
         ("the harness's own change was undone", ("deletion_refused",)),
+        ("clocks agree", ("clock_of_a_node_is_off",)),
     ),
 }  # fmt: skip
 """By check; ``validity`` stands for the premises of all of them."""

@@ -20,6 +20,7 @@ def case() -> Case:
     for at_s in range(0, 600, 10):
         story.waiting(at_s, llm_a=0.0)
     says = (
-        "scaled down blind 1 time (first: llm from 3 to 1, while HorizontalPodAutoscaler inference/llm said FailedGetPodsMetric)",
+        "scaled down blind 1 time (first: llm from 3 to 1, while HorizontalPodAutoscaler "
+        "inference/llm said FailedGetPodsMetric)",
     )
     return Case(story.build(), says, ("objects:8",), {}, 1, {"scaled_down_blind": 1})
