@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from fakes.controllers.karpenter.candidates import Candidate, is_marked
 from fakes.controllers.karpenter.nodepools import DRIFTED, EMPTY, UNDERUTILIZED
-from fakes.controllers.karpenter.plan import NewNode, Plan, Template
+from fakes.controllers.karpenter.plan import NewNode, Plan, Template, lacking_variety
 from fakes.controllers.objects import condition_of, uid_of
 from fakes.nodes.labels import CAPACITY_TYPE
 from harness.kube.port import Json
@@ -149,6 +149,10 @@ def _consolidate(candidates: Sequence[Candidate], simulate: Simulate, explain: E
         refuse("SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node")
         return None
     cheaper = tuple(t for t in options if t.price < sum(c.price for c in candidates))
+    if lacking := lacking_variety(cheaper):
+        labels = f"(label(s)=[{' '.join(lacking)}])"
+        refuse(f"Filtering by price: minValues requirement is not met for label(s) {labels}")
+        return None
     if any(map(_is_spot, cheaper)):
         # Were spot to be short when it is ordered, a dearer on-demand node must not come in its place.
         cheaper = tuple(t for t in cheaper if _is_spot(t))

@@ -75,6 +75,10 @@ class Rules:
     grace: str | None
     hash: str
 
+    @property
+    def min_values(self) -> dict[str, int]:
+        return {r["key"]: int(r["minValues"]) for r in self.requirements if r.get("minValues")}
+
     def allowed(self, nodes: int, reason: str, now: datetime) -> int:
         """How many of the pool's ``nodes`` may be under disruption for this reason; the strictest budget counts. None
         where one of the budgets, of whatever reason, cannot be read."""

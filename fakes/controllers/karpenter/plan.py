@@ -35,10 +35,19 @@ class Template:
     price: float = 0.0
     nodepool: str = ""
     remaining: Mapping[str, int] = field(default_factory=dict)
+    min_values: Mapping[str, int] = field(default_factory=dict)
+    """By label, of how many values the NodePool wants a choice whenever it orders a node."""
 
     @property
     def owner(self) -> str:
         return self.nodepool or self.pool
+
+
+def lacking_variety(templates: Sequence[Template]) -> tuple[str, ...]:
+    """The labels of which there are fewer values left than their NodePool wants to choose from."""
+    wanted = templates[0].min_values if templates else {}
+    there = {key: {t.node["metadata"]["labels"].get(key) for t in templates} - {None} for key in wanted}
+    return tuple(key for key, least in wanted.items() if len(there[key]) < least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +121,7 @@ class _Trial:
 
     def _join(self, pod: Json, opened: _Open) -> bool:
         kept = [o for o in opened.options if refuse(pod, o.room) is None]
-        if not kept:
+        if not kept or lacking_variety([o.template for o in kept]):
             return False
         dropped = tuple(o for o in opened.options if o not in kept)
         opened.options = kept
@@ -128,7 +137,7 @@ class _Trial:
             mine = [t for t in self.templates if t.owner == owner and self._within_limits(t)]
             options = [_Option(t, NodeRoom.of(t.node)) for t in mine]
             fresh = _Open([o for o in options if refuse(pod, o.room) is None])
-            if fresh.options:
+            if fresh.options and not lacking_variety([o.template for o in fresh.options]):
                 self.opened.append(fresh)
                 return self._join(pod, fresh)
         return False

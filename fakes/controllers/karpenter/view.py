@@ -119,6 +119,7 @@ class View:
                 price=self._price_sign * offering.price_per_hour,
                 nodepool=rule.name,
                 remaining=remaining,
+                min_values=rule.min_values,
             )
 
 

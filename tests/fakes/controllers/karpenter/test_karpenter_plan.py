@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from fakes.config import PoolConfig
 from fakes.controllers.karpenter import api
-from fakes.controllers.karpenter.plan import Plan, Template, make_plan
+from fakes.controllers.karpenter.plan import Plan, Template, lacking_variety, make_plan
 from fakes.controllers.karpenter.state import bound_members, leaving_nodes, pods_needing_room, rooms
 from fakes.controllers.placement import NodeRoom
 from fakes.nodes.labels import node_labels
@@ -181,3 +182,36 @@ def test_rooms_hold_what_their_pods_use() -> None:
     (room,) = rooms([node("a")], [], [pod("x", 3, node="a")], CAPACITIES)
     assert isinstance(room, NodeRoom)
     assert room.used["nvidia.com/gpu"] == 3
+
+
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+
+
+@pytest.mark.parametrize(
+    ("least", "gpus", "expected"),
+    [
+        pytest.param(2, 1, [("small", 1)], id="two-types-to-choose-from"),
+        pytest.param(3, 1, [], id="never-three-of-them"),
+        pytest.param(2, 3, [], id="a-pod-that-only-one-type-takes"),
+        pytest.param(1, 3, [("large", 1)], id="one-is-always-a-choice"),
+    ],
+)
+def test_a_node_is_ordered_only_where_enough_types_are_left(
+    least: int, gpus: int, expected: list[tuple[str, int]]
+) -> None:
+    types = [PoolConfig("small", "on-demand", gpus=2, stock=5, instance_type="s"),
+             PoolConfig("large", "on-demand", gpus=4, stock=5, instance_type="l")]  # fmt: skip
+    offers = [replace(template(t, 5), nodepool="p", min_values={INSTANCE_TYPE: least}, price=t.gpus) for t in types]
+    found = make_plan([pod("a", gpus)], [], offers, {}, {})
+    assert made(found) == expected
+    assert len(found.unplaced) == (0 if expected else 1)
+
+
+def test_a_pod_that_would_leave_too_few_types_gets_a_node_of_its_own_or_none() -> None:
+    types = [PoolConfig("small", "on-demand", gpus=2, stock=5, instance_type="s"),
+             PoolConfig("large", "on-demand", gpus=4, stock=5, instance_type="l")]  # fmt: skip
+    offers = [replace(template(t, 5), nodepool="p", min_values={INSTANCE_TYPE: 2}, price=t.gpus) for t in types]
+    found = make_plan([pod("a", 2), pod("b", 2)], [], offers, {}, {})
+    assert made(found) == [("small", 1), ("small", 1)], "together they would leave the large type alone"
+    assert lacking_variety(offers[:1]) == (INSTANCE_TYPE,)
+    assert lacking_variety([]) == ()
