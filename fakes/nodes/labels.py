@@ -14,7 +14,7 @@ GPU_RESOURCE = "nvidia.com/gpu"
 
 def pool_labels(pool: PoolConfig) -> dict[str, str]:
     """What all nodes of a pool have in common: the template's labels of its NodePool."""
-    return {
+    common = {
         "kubernetes.io/arch": "amd64",
         "kubernetes.io/os": "linux",
         "node.kubernetes.io/instance-type": pool.instance_type,
@@ -22,6 +22,10 @@ def pool_labels(pool: PoolConfig) -> dict[str, str]:
         CAPACITY_TYPE: pool.capacity_type,
         NODEPOOL: pool.node_pool,
         OFFERING: pool.name,
+    }
+    if not pool.gpus:  # GPU feature discovery labels nodes with GPUs only
+        return common
+    return common | {
         "nvidia.com/gpu.present": "true",
         "nvidia.com/gpu.product": pool.gpu_product,
         "nvidia.com/gpu.count": str(pool.gpus),

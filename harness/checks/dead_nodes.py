@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from harness.checks.departures import PodFate
+from harness.checks.rows import rows_of
 from harness.checks.units import NS_PER_S, listed
 from harness.history.lives import ready
-from harness.history.tables import CUT
 
 if TYPE_CHECKING:
     from harness.history.reader import History
@@ -35,20 +37,25 @@ class DeadNode:
 def dead_nodes(history: History, fates: Mapping[str, PodFate]) -> dict[str, DeadNode]:
     """By name. Judged from the clients' side: the last token of all pods of a node came at one moment, requests to them
     failed from then on, others were served on, and nothing in the API tells of it."""
-    table = history.requests
-    named = table[table["node"].notna()]
+    rows = rows_of(history)
+    first, last, end = (rows.numbers(name) for name in ("first_token_ns", "last_token_ns", "end_ns"))
+    named = ~rows.missing("node")
+    on: dict[str, list[PodFate]] = {}
+    for fate in fates.values():
+        on.setdefault(fate.node_name, []).append(fate)
     found: dict[str, DeadNode] = {}
-    for node, own in named.groupby("node", sort=True):
-        last_ns = own["last_token_ns"].max()
-        if last_ns != last_ns or last_ns is None:  # none ever came
+    for node, places in sorted(rows.places("node").items()):
+        tokens = last[places][~np.isnan(last[places])]
+        if not len(tokens):  # none ever came
             continue
-        since_ns = int(last_ns)
-        failed = own["outcome"].isin(CUT) & (own["end_ns"] >= since_ns)
-        elsewhere = named[(named["node"] != node) & (named["first_token_ns"] > since_ns + _SILENT_NS)]
-        pods = [fate for fate in fates.values() if fate.node_name == node]
-        alive = [fate for fate in pods if _well(fate, since_ns)]
-        if failed.any() and len(elsewhere) >= _SERVED_ELSEWHERE and alive:
-            found[str(node)] = DeadNode(str(node), since_ns, tuple(sorted(fate.name for fate in alive)))
+        since_ns = int(tokens.max())
+        if not (rows.cut[places] & (end[places] >= since_ns)).any():
+            continue
+        later = first > since_ns + _SILENT_NS
+        elsewhere = int((later & named).sum()) - int(later[places].sum())
+        alive = [fate for fate in on.get(node, ()) if _well(fate, since_ns)]
+        if elsewhere >= _SERVED_ELSEWHERE and alive:
+            found[node] = DeadNode(node, since_ns, tuple(sorted(fate.name for fate in alive)))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -152,7 +152,7 @@ def disruptions(history: History, budget: Life) -> list[Disruption]:
     pods = covered(history, budget)
     nodes = {life.name: life for life in lives(history.objects, "Node")}
     scaled = pods_scaled_away(history)
-    healthy = HealthyCount(pods)
+    healthy, versions = HealthyCount(pods), _Versions(budget)
     found: list[Disruption] = []
     for pod in pods:
         event = pod.when(going) or pod.gone
@@ -162,7 +162,7 @@ def disruptions(history: History, budget: Life) -> list[Disruption]:
         if not how:
             continue
         before = _version_before(pod, event)
-        status = (_budget_before(budget, event) or {}).get("status") or {}
+        status = (versions.before(event) or {}).get("status") or {}
         healthy_after = healthy.at(event.index)
         found.append(
             Disruption(
@@ -245,15 +245,30 @@ def _version_before(pod: Life, event: ObjectEvent) -> Json | None:
     return next((e.object for e in reversed(pod.seen) if e.index < event.index), None)
 
 
-def _budget_before(budget: Life, event: ObjectEvent) -> Json | None:
-    """Budgets come through another watch than pods: the resourceVersion orders the two where it is a number."""
-    at = _revision(event.object)
-    known = [
-        seen
-        for seen in budget.seen
-        if (rev < at if at is not None and (rev := _revision(seen.object)) is not None else seen.t_ns <= event.t_ns)
-    ]
-    return known[-1].object if known else None
+class _Versions:
+    """Of a budget. Budgets come through another watch than pods: the resourceVersion orders the two where it is a
+    number."""
+
+    def __init__(self, budget: Life) -> None:
+        self._seen = budget.seen
+        revisions = [_revision(event.object) for event in budget.seen]
+        self._revisions = [revision for revision in revisions if revision is not None]
+        self._ordered = len(self._revisions) == len(revisions) and self._revisions == sorted(self._revisions)
+
+    def before(self, event: ObjectEvent) -> Json | None:
+        at = _revision(event.object)
+        if at is None or not self._revisions:
+            known = bisect_right(self._seen, event.t_ns, key=lambda seen: seen.t_ns)
+            return self._seen[known - 1].object if known else None
+        if self._ordered:
+            known = bisect_left(self._revisions, at)
+            return self._seen[known - 1].object if known else None
+        last: Json | None = None
+        for seen in self._seen:  # some say their revision, some do not
+            revision = _revision(seen.object)
+            if revision < at if revision is not None else seen.t_ns <= event.t_ns:
+                last = seen.object
+        return last
 
 
 def _revision(obj: Json) -> int | None:

@@ -92,7 +92,8 @@ PlantedBugName = Literal[
 
 
 class PoolSpec(SpecModel):
-    """A pool of equal instances. ``nodes`` exist at the start; ``stock`` counts all there can be, those included."""
+    """A pool of equal instances. ``nodes`` exist at the start; ``stock`` counts all there can be, those included. With
+    ``gpus`` 0 it is of nodes for pods that ask for none."""
 
     name: ObjectName
     capacity_type: CapacityType
@@ -171,6 +172,12 @@ class WorldSpec(SpecModel):
                 )
         if not any(pool.nodes for pool in self.pools):
             raise mistake("no pool has a node at the start", key=("pools",), hint="set nodes: 1 in one of them")
+        if not any(pool.gpus for pool in self.pools):
+            raise mistake(
+                "no pool has a GPU, so no replica could ever run",
+                key=("pools",),
+                hint="set gpus: 4 in one of them; 0 is for nodes of pods that ask for none",
+            )
         for index, bug in enumerate(self.planted_bugs):
             if bug in self.planted_bugs[:index]:
                 raise mistake(f"{bug!r} is listed twice", key=("planted_bugs", index))

@@ -42,6 +42,8 @@ def test_provider_ids_lead_back_to_their_instance() -> None:
     assert instance_of("fake://zone-a/i-spot-1") == "i-spot-1"
     assert instance_of("kind://docker/x/y") == ""
     assert node_labels(POOL, "spot-1")["karpenter.sh/nodepool"] == "spot"
+    assert node_labels(POOL, "spot-1")["nvidia.com/gpu.count"] == "4"
+    assert not any("nvidia" in label for label in node_labels(PoolConfig("cpu", "spot", gpus=0), "cpu-1"))
 
 
 def test_addresses_stay_addresses_for_many_nodes_and_pods() -> None:

@@ -231,5 +231,14 @@ def test_one_clear_answer(mistake: Mistake, write: Callable[[str], Path]) -> Non
     assert mistake.hint in (caught.value.hint or "")
 
 
+def test_a_world_without_a_gpu_is_refused_and_one_with_a_pool_without_is_not(write: Callable[[str], Path]) -> None:
+    assert GOOD.count("gpus: 4") == 2
+    pools = load_experiment(write(GOOD.replace("gpus: 4", "gpus: 0", 1))).settings.world
+    assert pools is not None and [pool.gpus for pool in pools.pools] == [0, 4]
+    with pytest.raises(BadInput, match="no pool has a GPU") as caught:
+        load_experiment(write(GOOD.replace("gpus: 4", "gpus: 0")))
+    assert caught.value.where is not None and (caught.value.where.key or "").endswith("pools")
+
+
 def test_the_table_is_long_enough() -> None:
     assert len({m.id for m in MISTAKES}) == len(MISTAKES) >= 60
