@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RUN_S = 1500
 ARGS = {
     "default shutdown": [],
-    "--shutdown-timeout 40": ["--shutdown-timeout", "40"],
+    "--shutdown-timeout 35": ["--shutdown-timeout", "35"],
 }
 MANIFEST = """
 apiVersion: v1
@@ -37,7 +37,7 @@ spec:
   template:
     metadata: {labels: {app: llm}}
     spec:
-      terminationGracePeriodSeconds: 50
+      terminationGracePeriodSeconds: 45
       containers:
         - name: vllm
           image: vllm-cpu:0.32.0
@@ -62,7 +62,7 @@ spec:
 """
 LOAD = """
 title: A stream every two seconds, each of some seconds
-duration_s: 130
+duration_s: 100
 longest_stream_s: 40
 arrivals: {kind: constant, rate_per_s: 0.5}
 tokens: {prompt: {kind: fixed, tokens: 30}, output: {kind: fixed, tokens: 1200}}
@@ -118,7 +118,7 @@ def experiment(places: RealVllm) -> dict[str, Any]:
             {
                 "type": "action",
                 "name": "interrupt the spot node",
-                "provider": provider("actions", "spot_interruption", after_s=45, nodes=spot, notice_s=75),
+                "provider": provider("actions", "spot_interruption", after_s=25, nodes=spot, notice_s=60),
             }
         ],
         "rollbacks": [{"type": "action", "name": "heal", "provider": provider("actions", "heal")}],
@@ -138,7 +138,7 @@ def experiment(places: RealVllm) -> dict[str, Any]:
                         {"image": image.image, "command": list(image.command), "env": dict(image.env)}
                     ],
                 },
-                "phases": {"warm_up_s": 10, "recovery_s": 200},
+                "phases": {"warm_up_s": 10, "recovery_s": 130},
                 "checks": [{"graceful_drain": {"streams_lost_max": 0}}, {"pdb": {}}],
             }
         ],
