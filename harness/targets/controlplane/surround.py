@@ -22,6 +22,7 @@ from fakes.surroundings import Surroundings
 from fakes.vllm.ledger import LedgerFile
 from harness.kube.http import HttpKube
 from harness.kube.port import Kube
+from harness.kube.shared_watches import SharedWatches, SharingKube
 
 
 async def surround(
@@ -29,13 +30,19 @@ async def surround(
 ) -> None:
     """``ready`` is written with ``gateway_url``, ``control_url`` and ``metrics_url`` once they answer."""
     async with AsyncExitStack() as connections:
-        kubes: dict[str, HttpKube] = {}
+        kubes: dict[str, Kube] = {}
+
+        def connection(field_manager: str) -> HttpKube:
+            opened = HttpKube(kubeconfig, field_manager=field_manager)
+            connections.push_async_callback(opened.close)
+            return opened
+
+        watches = SharedWatches(connection("surroundings"))
 
         def kube(field_manager: str) -> Kube:
-            """One connection pool for each component, and for all kubelets together."""
+            """One connection pool for each component, and for all kubelets together; the watches are one for all."""
             if field_manager not in kubes:
-                kubes[field_manager] = HttpKube(kubeconfig, field_manager=field_manager)
-                connections.push_async_callback(kubes[field_manager].close)
+                kubes[field_manager] = SharingKube(connection(field_manager), watches)
             return kubes[field_manager]
 
         wall = WallClock(datetime.now(UTC))
