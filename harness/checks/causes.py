@@ -153,6 +153,8 @@ def _crashed(fate: PodFate, end_ns: int) -> Cause | None:
 
 def _gateway(row: Request, orphans: Sequence[tuple[int, str]]) -> Cause | None:
     """No pod was named, or streams of several pods fell in the same moment while the pods went on."""
+    if row.outcome in (Outcome.STALLED, Outcome.DEADLINE):
+        return None  # silence says nothing of who fell silent: the gateway, or servers behind it
     if row.pod is None:
         return Cause(GATEWAY, "before any pod was named")
     end_ns = _fell_ns(row) or 0
@@ -165,6 +167,10 @@ def _gateway(row: Request, orphans: Sequence[tuple[int, str]]) -> Cause | None:
 
 
 def _nothing_seen(row: Request, fate: PodFate | None) -> str:
+    if row.pod is None:
+        return "nothing came that names a pod: it waited at the gateway, or at a server behind it"
+    if row.outcome in (Outcome.STALLED, Outcome.DEADLINE) and fate is not None:
+        return f"no more came from {fate.name}, which went on by the API's account"
     if fate is None:
         return f"pod {row.pod} is not in the recording"
     return f"{fate.name} went on, and nothing was seen to happen to it or its node"

@@ -47,7 +47,7 @@ BUGS: tuple[Row, ...] = (
     ),
     _planted(B.SERVER_ENGINE_STUCK, "the engine makes no step any more while /health says 200", "slo", "good"),
     _planted(
-        B.SERVER_NEVER_ANSWERS, "the server takes connections and answers nothing", "graceful_drain", "streams lost"
+        B.SERVER_NEVER_ANSWERS, "the server takes connections and answers nothing", "graceful_drain", "never answered"
     ),
     _planted(B.SERVER_SENDS_AWAY, "a busy server answers 429", "slo", "good"),
     _planted(B.SERVER_FAILS_SOME_REQUESTS, "one request in seven is answered with an error", "slo", "good"),

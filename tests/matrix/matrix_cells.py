@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from matrix_perturb import flips
+from matrix_perturb import flips, ways
 from matrix_row import ROOT, Row
-from perturbing import PERTURBATIONS
 
 from harness.history.reader import History
 from harness.run.judging import judge_run, write_verdict
@@ -85,7 +84,7 @@ def run_cell(
         if not perturb:
             return done
         flipped = tuple(flips(history, load_experiment(copy).settings.checks, f"{name} {seed}"))
-        return replace(done, flips=flipped, perturbed=len(PERTURBATIONS), cpu_s=time.process_time() - began_s)
+        return replace(done, flips=flipped, perturbed=ways(), cpu_s=time.process_time() - began_s)
     except Exception as error:  # a defect of ours, shown as one: the other cells go on
         return Cell(name, seed, f"crashed: {type(error).__name__}: {error}", (), time.process_time() - began_s)
     finally:

@@ -13,8 +13,6 @@ def _file(
 
 
 FILES: tuple[Row, ...] = (
-    _file("server-aborts-on-sigterm", "the same, as a file of its own", "graceful_drain", "aborted on SIGTERM"),
-    _file("drain-ignores-pdb", "the same, as a file of its own", "pdb", "deleted past the Eviction API"),
     _file("gang-bound-one-by-one", "the same, as a file of its own", "gang", "held 2 of the 4"),
     _file("autoscaler-does-not-answer", "the same, as a file of its own", "scale_up", "no replica was decided"),
     _file("budget-blocks-for-ever", "a budget allows nothing, ever", "pdb", "even with all pods healthy"),

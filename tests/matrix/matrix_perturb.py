@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from random import Random
 
-from perturbing import PERTURBATIONS
+from matrix_row import ROOT
 
 from harness.checks.judge import CHECKS
 from harness.history.reader import History
 from harness.spec.checks import CheckSpec
 from harness.verdict import Finding, Status
+
+sys.path.append(str(ROOT / "tests" / "histories"))
+
+from perturbing import PERTURBATIONS
 
 
 def flips(history: History, specs: tuple[CheckSpec, ...], seed: str) -> Iterator[tuple[str, str, str]]:
@@ -26,3 +31,8 @@ def flips(history: History, specs: tuple[CheckSpec, ...], seed: str) -> Iterator
 
 def opposite(before: Finding, after: Finding) -> bool:
     return {before.status, after.status} == {Status.PASS, Status.FAIL}
+
+
+def ways() -> int:
+    """As how many worse recorders would have seen it a history is judged again."""
+    return len(PERTURBATIONS)

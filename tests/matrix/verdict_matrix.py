@@ -16,8 +16,6 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "histories"))  # where perturbing.py stands
-
 from matrix_cells import Cell, run_cell
 from matrix_page import HEADS, PAGE, updated
 from matrix_real import run_for_real
