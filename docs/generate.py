@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, get_args, get_origin
 
+import yaml
 from pydantic_core import PydanticUndefined
 
 from harness.checks.judge import CHECKS, VALIDITY
@@ -23,6 +24,8 @@ from harness.spec.model import SpecModel
 
 FOLDER = Path(__file__).resolve().parent
 MATRIX_FILE = "fault-matrix.json"
+EXPERIMENTS = FOLDER.parent / "experiments"
+EXPECTED = FOLDER.parent / "tests" / "harness" / "run" / "virtual" / "expected.yaml"
 _WRITTEN = "<!-- written by docs/generate.py; change the docstrings it reads, then run it again -->"
 _BOUNDS = (("gt", "more than {}"), ("ge", "at least {}"), ("le", "at most {}"))
 _TEXTS = {"selector": "a label selector", "manifest": "a file, from the experiment's folder"}
@@ -75,6 +78,7 @@ def faults_page() -> str:
         _table(("fault", *TARGETS), [(f"`{name}`", *_fidelity(fault)) for name, fault in FAULTS.items()]),
     ]
     parts += _matrix()
+    parts += _twins()
     for name, fault in FAULTS.items():
         phase = "It opens the phase `fault`." if fault.disruptive else "It opens no phase `fault`: it is no disruption."
         undone_by = _ticked(fault.undone_by)
@@ -104,6 +108,33 @@ def _matrix() -> list[str]:
         "observed.",
         _table(("fault", "variant", "observed", "healed", "no-op found"), rows),
     ]
+
+
+def _twins() -> list[str]:
+    """From the experiments and what is declared of them; the test of the shipped verdicts plays every one."""
+    declared: dict[str, dict[str, Any]] = yaml.safe_load(EXPECTED.read_text())
+    rows: dict[str, list[str]] = {name: [] for name in FAULTS}
+    for main, expected in declared.items():
+        for twin, check in expected["twins"].items():
+            for name in _actions_of(EXPERIMENTS / "negative" / f"{twin}.yaml"):
+                rows[name].append(f"`{twin}` ({check})")
+        for name in _actions_of(EXPERIMENTS / f"{main}.yaml"):
+            rows[name].insert(0, f"**{main}**")
+    table = [
+        (f"`{name}`", ", ".join(dict.fromkeys(said)) or "only by its rehearsal above") for name, said in rows.items()
+    ]
+    return [
+        "## Experiments and their twins, by fault",
+        "In bold the experiments that use the fault, in ticks their twins in `experiments/negative/`, with the check "
+        "that must find the planted bug under it. `SHIPPED=all pytest tests/harness/run/virtual` plays all.",
+        _table(("fault", "experiments and twins"), table),
+    ]
+
+
+def _actions_of(experiment: Path) -> list[str]:
+    method = yaml.safe_load(experiment.read_text())["method"]
+    names = (str(step["provider"].get("func", "")) for step in method if step["type"] == "action")
+    return [name for name in dict.fromkeys(names) if name in FAULTS]
 
 
 def _played(row: Mapping[str, Any] | None) -> tuple[str, str, str]:

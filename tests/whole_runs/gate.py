@@ -31,15 +31,23 @@ def main() -> int:
     for name in args.names:
         began_s = time.monotonic()
         command = [sys.executable, "-m", "harness.cli", "run", f"experiments/{name}.yaml", "--plain"]
+        again = ""
         for _ in range(2):  # once more where the machine stalled, and only there: nothing can be said of such a run
             ended = subprocess.run(
                 [*command, "--reports", str(args.reports)], cwd=ROOT, capture_output=True, text=True, check=False
             )
             if "machine_did_not_stall could not be judged" not in ended.stdout:
                 break
+            again = (
+                " at the second try, for the machine had stalled" if not again else ", for the machine stalled twice"
+            )
         right = ended.returncode == CODES[EXPECTED[name]["verdict"]]
         wrong += not right
-        said = "as declared" if right else f"WRONG, {EXPECTED[name]['verdict']} was declared\n{ended.stdout[-2000:]}"
+        said = (
+            f"as declared{again}"
+            if right
+            else f"WRONG{again}, {EXPECTED[name]['verdict']} was declared\n{ended.stdout[-2000:]}"
+        )
         print(f"{name}: exit {ended.returncode}, {said} ({time.monotonic() - began_s:.0f} s)", flush=True)
     print(f"{len(args.names)} experiments, {wrong} not as declared")
     return int(wrong > 0)
