@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ import httpx
 
 from harness.faults.objects import label_of
 from harness.kube.http import HttpKube
-from harness.kube.port import EVENT, RESOURCES, Json, NotFound
+from harness.kube.port import EVENT, RESOURCES, Json, Kube, NotFound
 from harness.targets.base import Connection
 
 MANAGER = "gpu-harness"
@@ -42,22 +43,25 @@ class Differences:
 
 
 async def look(connection: Connection) -> State:
-    objects: dict[Key, Json] = {}
     async with HttpKube(connection.kubeconfig, field_manager="crash-test") as kube:
-        for resource in RESOURCES:
-            if resource is EVENT:
-                continue
-            try:
-                for obj in (await kube.list(resource)).items:
-                    meta = obj["metadata"]
-                    objects[resource.kind, meta.get("namespace", ""), meta["name"]] = obj
-            except NotFound:
-                continue  # not served here
+        objects = await look_at(kube)
     async with httpx.AsyncClient(base_url=connection.control_url or "", trust_env=False) as http:
         knobs = (await http.get("/v1/knobs")).json()["items"]
         instances = (await http.get("/v1/instances")).json()["items"]
     turned = {f"{k['knob']}/{k['target']}": k["value"] for k in knobs}
     return State(objects, turned, {i["id"]: i["state"] for i in instances})
+
+
+async def look_at(kube: Kube) -> dict[Key, Json]:
+    objects: dict[Key, Json] = {}
+    for resource in RESOURCES:
+        if resource is EVENT:
+            continue
+        with contextlib.suppress(NotFound):  # not served here
+            for obj in (await kube.list(resource)).items:
+                meta = obj["metadata"]
+                objects[resource.kind, meta.get("namespace", ""), meta["name"]] = obj
+    return objects
 
 
 def differences(before: State, after: State) -> Differences:

@@ -128,7 +128,7 @@ async def _rehearse(
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     clock = VirtualClock(loop, TIME_SCALE)
-    async with _world(workload, seed) as cluster:
+    async with standing_world(workload, seed) as cluster:
         await asyncio.sleep(clock.clock_s(SETTLE_S))
         kube, control = as_user(cluster.kube()), cluster.control
         ground = Ground(
@@ -212,7 +212,7 @@ async def _play(kind: type[Fault], variant: Variant, seed: int, ground: Ground, 
 
 
 @asynccontextmanager
-async def _world(workload: Path, seed: int) -> AsyncIterator[Cluster]:
+async def standing_world(workload: Path, seed: int) -> AsyncIterator[Cluster]:
     """Up, with every replica available and a little traffic."""
     cluster = Cluster(WorldConfig(seed, TIME_SCALE, POOLS, gateway_namespace=NAMESPACE_NAME))
     world = asyncio.create_task(cluster.world.run())
