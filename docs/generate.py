@@ -23,6 +23,7 @@ from harness.spec.checks import CHECK_SPECS, LATENCIES, QUANTILES, SloSpec
 from harness.spec.model import SpecModel
 
 FOLDER = Path(__file__).resolve().parent
+EXAMPLES_FILE = "failing-examples.json"
 MATRIX_FILE = "fault-matrix.json"
 EXPERIMENTS = FOLDER.parent / "experiments"
 EXPECTED = FOLDER.parent / "tests" / "harness" / "run" / "virtual" / "expected.yaml"
@@ -58,11 +59,22 @@ def checks_page() -> str:
         )
         parts += [f"### {name}", *_words_of(check), *_check_keys(CHECK_SPECS[name])]
         parts.append(leans)
+        parts += _failing(name)
     parts.append("## Always judged: is the run valid?")
     parts.append("Unless every one of these passes, no check of the run can pass.")
     for name, validity in VALIDITY.items():
         parts += [f"### {name}", *_words_of(validity)]
     return _page(parts)
+
+
+def _failing(check: str) -> list[str]:
+    """A fail of it, as a run of the verdict matrix ended (``tests/matrix/failing_examples.py``)."""
+    file = FOLDER / EXAMPLES_FILE
+    example = json.loads(file.read_text(encoding="utf-8")).get(check) if file.exists() else None
+    if example is None:
+        return []
+    planted = f"`{example['experiment']}`, `{example['row']}`: {example['breaks']}"
+    return [f"A fail of it ({planted}):", f"> {example['sentence']}", f"> {example['story']}"]
 
 
 def faults_page() -> str:
@@ -246,7 +258,11 @@ def _wrapped(part: str) -> str:
     if part.startswith(("#", "|", "<!--", "```")):
         return part
     paragraphs = part.split("\n\n")
-    return "\n\n".join(textwrap.fill(p, 120, break_long_words=False, break_on_hyphens=False) for p in paragraphs)
+    again = "> " if part.startswith("> ") else ""
+    return "\n\n".join(
+        textwrap.fill(p, 120, break_long_words=False, break_on_hyphens=False, subsequent_indent=again)
+        for p in paragraphs
+    )
 
 
 def _ticked(names: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import io
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, get_args
 import pytest
 
 from fakes.config import PlantedBug
+from harness.checks.judge import CHECKS
 from harness.checks.slo import METRICS
 from harness.history.scaleup import STAGES
 from harness.plan import plan_profile
@@ -111,6 +113,14 @@ def test_every_kind_of_arrivals_and_lengths_is_explained() -> None:
 
 def test_every_planted_bug_is_explained() -> None:
     assert {bug.value for bug in PlantedBug} <= set(ticked(DOCS / "verdict-matrix.md"))
+
+
+def test_every_check_shows_a_fail_of_its_own() -> None:
+    examples = json.loads((DOCS / "failing-examples.json").read_text(encoding="utf-8"))
+    assert list(examples) == list(CHECKS)
+    for check, example in examples.items():
+        assert example["story"].startswith("Promised: ") and "First cause: " in example["story"], check
+        assert (DOCS.parent / example["experiment"]).is_file(), check
 
 
 def test_every_latency_and_every_mark_is_explained() -> None:

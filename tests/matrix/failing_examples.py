@@ -1,0 +1,46 @@
+"""Writes docs/failing-examples.json: a fail of each check, from a run of the verdict matrix in virtual time, seed 1.
+
+``python tests/matrix/failing_examples.py && python docs/generate.py`` puts them into docs/checks.md. The same code gives
+the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from matrix_cells import run_row
+from matrix_row import ROOT, Row
+from matrix_rows import ROWS
+
+from harness.checks.judge import CHECKS
+
+SEED = 1
+
+
+def main() -> None:
+    found = {}
+    for check in CHECKS:
+        row = next(row for row in ROWS if row.check == check and row.status == "fail")
+        found[check] = _example(row)
+        print(f"{check}: {row.name}", flush=True)
+    (ROOT / "docs" / "failing-examples.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+
+
+def _example(row: Row) -> dict[str, str]:
+    cell = run_row(row, SEED)
+    said = cell.of(row.check, row.words)
+    if said is None or said.judged != "fail":
+        sys.exit(f"{row.name} with seed {SEED} did not fail in {row.check}: {cell.status} ({', '.join(cell.failed)})")
+    sentence, _, story = said.text.partition(" Promised: ")
+    return {
+        "row": row.name,
+        "breaks": row.breaks,
+        "experiment": row.experiment,
+        "sentence": sentence,
+        "story": f"Promised: {story}",
+    }
+
+
+if __name__ == "__main__":
+    main()
