@@ -1,7 +1,7 @@
 """Writes docs/failing-examples.json: a fail of each check, from a run of the verdict matrix in virtual time, seed 1.
 
-``python tests/matrix/failing_examples.py && python docs/generate.py`` puts them into docs/checks.md. The same code gives
-the same bytes.
+``python tests/matrix/failing_examples.py && python docs/generate.py`` puts them into docs/checks.md. The same
+code gives the same bytes.
 """
 
 from __future__ import annotations
