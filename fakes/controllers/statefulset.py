@@ -146,7 +146,7 @@ class StatefulSetController:
             await self._kube.create(POD, self._admit(pod), namespace_of(owner))
         except AlreadyExists:
             return  # the one before it is still there; its end brings us back
-        said = f"create Pod {name} in StatefulSet {name_of(owner)} successful"
+        said = f"Create Pod {name} in StatefulSet {name_of(owner)} successful"
         await self._events.normal(STATEFUL_SET, owner, "SuccessfulCreate", said)
 
     async def _delete(self, pod: Json) -> None:

@@ -41,32 +41,37 @@ def compare(scenario: Scenario, embedded: Lives, real: Lives) -> Comparison:
 
 
 def _paired(ours: Sequence[Life], theirs: Sequence[Life]) -> list[tuple[Life, Life]]:
-    """Objects that share an alias are told apart by nothing but what they lived through: equal lives are paired first,
-    in order of time, and then what is left over."""
-    left = sorted(theirs, key=_when)
-    pairs, unmatched = [], []
-    for one in sorted(ours, key=_when):
-        twin = next((o for o in left if o.sequence() == one.sequence()), None)
-        if twin is None:
-            unmatched.append(one)
-        else:
-            left.remove(twin)
-            pairs.append((one, twin))
-    for one in unmatched:
+    """Objects that share an alias are told apart by nothing but what they lived through: of equal lives those nearest
+    in time are paired, the nearest of all first, and then what is left over."""
+    alike = [
+        (_apart_s(one, other), i, j)
+        for i, one in enumerate(ours)
+        for j, other in enumerate(theirs)
+        if one.sequence() == other.sequence()
+    ]
+    pairs: dict[int, int] = {}
+    for _, i, j in sorted(alike):
+        if i not in pairs and j not in pairs.values():
+            pairs[i] = j
+    left = [other for j, other in enumerate(theirs) if j not in pairs.values()]
+    found = [(ours[i], theirs[j]) for i, j in pairs.items()]
+    for one in (one for i, one in enumerate(ours) if i not in pairs):
         if left:
             nearest = min(left, key=lambda o: _distance(one, o))
             left.remove(nearest)
-            pairs.append((one, nearest))
-    return pairs
+            found.append((one, nearest))
+    return found
+
+
+def _apart_s(one: Life, other: Life) -> float:
+    """Of two lives of one sequence."""
+    pairs = ((a, b) for track, steps in one.tracks.items() for a, b in zip(steps, other.tracks[track], strict=True))
+    return sum(abs(a_s - b_s) for (a_s, _), (b_s, _) in pairs)
 
 
 def _distance(one: Life, other: Life) -> int:
     ours, theirs = dict(one.sequence()), dict(other.sequence())
     return sum(ours.get(t) != theirs.get(t) for t in ours.keys() | theirs.keys())
-
-
-def _when(life: Life) -> float:
-    return sum(t_s for steps in life.tracks.values() for t_s, _ in steps)
 
 
 def _compare_life(scenario: Scenario, alias: str, one: Life, other: Life, found: Comparison) -> None:

@@ -28,6 +28,7 @@ from fakes.controllers.node_lifecycle import NodeLifecycleController
 from fakes.controllers.pod_group_protection import PodGroupProtection
 from fakes.controllers.replicaset import ReplicaSetController
 from fakes.controllers.scheduler import Scheduler
+from fakes.controllers.statefulset import StatefulSetController
 from fakes.kube.local import LocalKube
 from fakes.kube.server import make_app
 from fakes.kube.store import Store
@@ -99,6 +100,7 @@ def controllers(store: Store, wall: WallClock, metrics: GivenMetrics, seed: int)
     return [
         DeploymentController(kube, wall, rng("deployment"), timing).run(),
         ReplicaSetController(kube, wall, rng("replicaset"), timing).run(),
+        StatefulSetController(kube, wall).run(),
         HpaController(kube, wall, timing, metrics, apis=metrics.apis()).run(),
         EndpointSliceController(kube, wall).run(),
         DisruptionController(kube, wall).run(),

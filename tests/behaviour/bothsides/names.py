@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from bothsides.recording import Seen
 
 from fakes.controllers.objects import controller_of
-from harness.kube.port import ENDPOINT_SLICE, EVENT, POD, REPLICA_SET, Json
+from harness.kube.port import ENDPOINT_SLICE, EVENT, POD, REPLICA_SET, STATEFUL_SET, Json
 
 REVISION = "deployment.kubernetes.io/revision"
 _EXAMPLES = re.compile(r"\(e\.g\. \[([^\]]*)\]\)")
@@ -54,6 +54,8 @@ class Names:
             return f"{base.rstrip('-')}*" if base and name.startswith(base) else name
         if kind == REPLICA_SET.kind:
             return f"{owner['name']}@{(meta.get('annotations') or {}).get(REVISION, '?')}"
+        if owner["kind"] == STATEFUL_SET.kind:
+            return name  # by its number
         if kind in (POD.kind, ENDPOINT_SLICE.kind):
             return f"{self._aliases.get((owner['kind'], owner['name']), owner['name'])}*"
         return name

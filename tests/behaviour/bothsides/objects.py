@@ -60,6 +60,12 @@ def replica_set(name: str = "web", replicas: int = 3, labels: Json | None = None
     return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name}, "spec": body}
 
 
+def stateful(name: str, replicas: int, **spec: Any) -> Json:
+    template = {"metadata": {"labels": {"app": name}}, "spec": pod_spec(**spec)}
+    body = {"replicas": replicas, "serviceName": name, "selector": {"matchLabels": {"app": name}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name}, "spec": body}
+
+
 def budget(name: str = "web", labels: Json | None = None, **spec: Any) -> Json:
     spec = {"selector": {"matchLabels": labels or APP}, **spec}
     return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": spec}

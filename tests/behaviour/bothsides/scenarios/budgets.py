@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from bothsides.objects import APP, budget, deployment, pod
+from bothsides.objects import APP, budget, deployment, pod, stateful
 from bothsides.stage import Explained, Scenario, Script, Stage
 
-from harness.kube.port import DEPLOYMENT, EVENT, PDB, POD, REPLICA_SET
+from harness.kube.port import DEPLOYMENT, EVENT, PDB, POD, REPLICA_SET, STATEFUL_SET
 
 LOOKS = (PDB, POD, REPLICA_SET, EVENT)
 
@@ -122,6 +122,20 @@ async def pending_pods(stage: Stage) -> None:
     await stage.at(8)
 
 
+async def stateful_set(stage: Stage) -> None:
+    """Numbered pods come back under their names; a budget counts them by the scale of their StatefulSet."""
+    await stage.create(PDB, budget(maxUnavailable=1))
+    await stage.at(2.5)
+    await stage.create(STATEFUL_SET, stateful("web", 3))
+    await stage.at(11)
+    for number in (2, 1):
+        await stage.ask(f"eviction of web-{number}", stage.kube.evict(f"web-{number}", stage.namespace))
+        await stage.at(stage.now_s() + 0.4)
+    await stage.at(19)
+    await stage.ask("eviction of web-0", stage.kube.evict("web-0", stage.namespace))
+    await stage.at(27)
+
+
 def _scenario(name: str, title: str, script: Script, **more: Any) -> Scenario:
     return Scenario(f"pdb-{name}", title, script, looks=LOOKS, **more)
 
@@ -143,6 +157,7 @@ SCENARIOS = (
     _scenario("two", "two budgets on a pod: the eviction is refused with 500", two_budgets, explained=ARBITRARY),
     _scenario("dry-run", "a dry run asks and spends nothing", dry_run),
     _scenario("bare-pods", "pods without a controller under budgets by number and by share", bare_pods),
+    _scenario("stateful-set", "evicted pods of a StatefulSet come back one by one, by name", stateful_set),
     _scenario("nothing", "budgets that select nothing", nothing_selected),
     _scenario("pending", "pending pods need no budget", pending_pods),
 )
