@@ -70,7 +70,8 @@ def figures(outcomes: Sequence[Outcome], controls: Sequence[Outcome], seed: int)
         if ends:
             own, raw = sorted(e["own_s"] for e in ends), sorted(e["took_s"] for e in ends)
             rows.append((
-                f"{kind} gone after the {when} was killed: median, worst (worst without waiting for a processor)",
+                f"{kind} gone after the {when} was killed: median, worst "
+                "(worst beyond what it, the cluster and the watcher waited for a processor)",
                 f"{raw[len(raw) // 2]:.2f} s, {raw[-1]:.2f} s ({own[-1]:.2f} s)",
             ))  # fmt: skip
     noticed = sorted(o.noticed_s for o in killed if o.noticed_s is not None)

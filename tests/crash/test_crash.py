@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+import pytest
 from crash_moment import KINDS, all_variants, draw
 from crash_run import play_all
 
@@ -17,6 +18,7 @@ def test_moments_are_drawn_from_a_seed_and_meet_every_variant() -> None:
     assert {moment.victim for moment in drawn[:MOMENTS]} == set(KINDS)
 
 
+@pytest.mark.alone
 def test_whoever_is_killed_the_others_stop_and_everything_is_as_it_was() -> None:
     outcomes = list(play_all(draw(SEED, MOMENTS), chunk=MOMENTS // 2))
     assert [asdict(o) for o in outcomes if o.problems] == []
