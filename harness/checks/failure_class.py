@@ -156,11 +156,12 @@ def _why_costly(history: History, finding: Finding) -> str:
         bought(n.last) and not int((n.last["status"].get("allocatable") or {}).get("nvidia.com/gpu", 0)) for n in unused
     ):
         return "nodes that never show their GPUs"
-    if any(_keeps(pod) for name, own in here.items() for pod in own if not any(map(gpus_of, own))):
+    kept = [node for node in unused if node.when(_keeps) or any(_keeps(pod) for pod in here[node.name])]
+    if kept:
         return "consolidation blocked: do-not-disrupt"
     idle = [n for n in unused if not (going(n.last) or disrupted(n.last)) and not any(map(gpus_of, here[n.name]))]
     return "nodes without a pod that uses their GPUs" if idle else "more or dearer nodes than needed"
 
 
-def _keeps(pod: Json) -> bool:
-    return bool((pod["metadata"].get("annotations") or {}).get(DO_NOT_DISRUPT))
+def _keeps(obj: Json) -> bool:
+    return bool((obj["metadata"].get("annotations") or {}).get(DO_NOT_DISRUPT))

@@ -48,6 +48,8 @@ class Variant:
     """One-GPU pods that must arrive while the fault is on, for it to have anything to act on."""
     demand_leaves: bool = False
     """They are there before, and go when the fault begins."""
+    pools: tuple[Mapping[str, Any], ...] = ()
+    """Pools of instances that it needs beside those of the rehearsal, as an experiment's ``world`` writes them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,20 +13,24 @@ from harness.faults.holding import HoldFault
 from harness.faults.permissions import Need
 from harness.faults.port import Ground
 from harness.faults.scene import Scene
-from harness.faults.sight import claims_of, going, nodes_of, pool_of
+from harness.faults.sight import claims_of, condition, going, nodes_of, pool_of
 from harness.faults.undo import ObjectRef, RestoreFields
-from harness.kube.port import NODE_POOL, Json, NotFound
-from harness.spec.model import Count, Seconds, Text
+from harness.kube.port import NODE, NODE_POOL, Json, NotFound
+from harness.spec.model import Count, Flag, Seconds, Text
 
 DRIFT_LABEL = "gpu-harness.dev/drift"
+DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 REACTS_S = 90.0
 """Karpenter looks each 10 s, and 15 s later once more before it acts."""
+STAYS_S = 45.0
+"""So long a node that is to go does not stay."""
 
 
 class Consolidation(HoldFault):
     """Blast radius: nodes of one NodePool, as many at a time as ``budget`` allows, for ``hold_s``; they are drained by
-    evictions, and replaced where their pods find no other place. Expiry keeps to no budget. What was set is taken back
-    afterwards; nodes that drifted then drift once more."""
+    evictions, and replaced where their pods find no other place. Expiry keeps to no budget. With ``protect`` one of the
+    nodes, or each, is annotated as not to be disrupted first. What was set is taken back afterwards; nodes that drifted
+    then drift once more."""
 
     name: ClassVar[str] = "consolidation"
     colour: ClassVar[str] = "#e7969c"
@@ -64,6 +68,39 @@ class Consolidation(HoldFault):
             {"pool": "on-demand", "why": "drift", "nodes_min": 2, "hold_s": 300},
         ),
         Variant(
+            "replace with cheaper",
+            "the cheap instance type is in stock again",
+            {"pool": "mixed", "cheaper": True, "hold_s": 300},
+            demand_gpus=20,
+            pools=(
+                {
+                    "name": "mixed-dear",
+                    "capacity_type": "on-demand",
+                    "nodepool": "mixed",
+                    "nodes": 1,
+                    "price_per_hour": 40.0,
+                },
+                {
+                    "name": "mixed-cheap",
+                    "capacity_type": "on-demand",
+                    "nodepool": "mixed",
+                    "nodes": 0,
+                    "stock": 2,
+                    "price_per_hour": 9.0,
+                },
+            ),
+        ),
+        Variant(
+            "with do-not-disrupt on one node",
+            "it stays, the other goes",
+            {"pool": "on-demand", "why": "drift", "protect": "one", "hold_s": 200},
+        ),
+        Variant(
+            "with do-not-disrupt on all nodes",
+            "nothing goes, however little it is used",
+            {"pool": "on-demand", "why": "drift", "protect": "all", "hold_s": 200},
+        ),
+        Variant(
             "expiry",
             "nodes live for a minute only, and no budget counts",
             {"pool": "on-demand", "why": "expiry", "expire_after_s": 60, "hold_s": 300},
@@ -76,6 +113,10 @@ class Consolidation(HoldFault):
     nodes_min: Count = 1
     """How many nodes must be on their way out for it to count as seen."""
     expire_after_s: Seconds = 60.0
+    cheaper: Flag = False
+    """Whether it counts as seen only once a cheaper node of the NodePool was ordered for those that go."""
+    protect: Literal["none", "one", "all"] = "none"
+    """Which nodes of the pool get ``karpenter.sh/do-not-disrupt`` before."""
 
     def pick(self, scene: Scene, rng: Random) -> tuple[str, ...]:
         return (self.pool,)
@@ -93,7 +134,8 @@ class Consolidation(HoldFault):
         return {name: pool_of(node) for name, node in (await nodes_of(ground.kube)).items()}
 
     def needs(self, namespace: str) -> tuple[Need, ...]:
-        return (Need(NODE_POOL, ("get", "list", "patch")),)
+        annotates = (Need(NODE, ("get", "list", "patch")),) if self.protect != "none" else ()
+        return (Need(NODE_POOL, ("get", "list", "patch")), *annotates)
 
     async def inject(self, strike: Strike) -> None:
         kube = strike.ground.kube
@@ -109,9 +151,20 @@ class Consolidation(HoldFault):
             if self.why == "expiry":
                 before = {"spec": {"expireAfter": spec["template"]["spec"].get("expireAfter")}}
             earlier["template"] = before
+        for name in self._protected(strike.before):
+            ours_on_node: Json = {"metadata": {"annotations": {DO_NOT_DISRUPT: "true"}}}
+            earlier_on_node: Json = {"metadata": {"annotations": {DO_NOT_DISRUPT: None}}}
+            node = ObjectRef(NODE.api_version, NODE.kind, name)
+            strike.will_undo(RestoreFields(node, ours_on_node, earlier_on_node))
+            await kube.patch(NODE, name, ours_on_node)
         ref = ObjectRef(NODE_POOL.api_version, NODE_POOL.kind, self.pool)
         strike.will_undo(RestoreFields(ref, {"spec": ours}, {"spec": earlier}))
         await kube.patch(NODE_POOL, self.pool, {"spec": ours})
+
+    def _protected(self, before: Mapping[str, str]) -> list[str]:
+        """By name, so that it is the same node for the same cluster."""
+        own = sorted(name for name, pool in before.items() if pool == self.pool)
+        return own[: {"none": 0, "one": 1, "all": len(own)}[self.protect]]
 
     def _patch(self, fault_id: str) -> Json:
         policy = "WhenEmpty" if self.why == "empty" else "WhenEmptyOrUnderutilized"
@@ -127,14 +180,38 @@ class Consolidation(HoldFault):
     async def signs(self, strike: Strike) -> dict[str, str]:
         """By pool: how many of the nodes that were there are on their way out, or gone."""
         nodes, claims = await nodes_of(strike.ground.kube), await claims_of(strike.ground.kube)
+        if self.protect == "all":
+            return self._held_back(strike, nodes, claims)
+        new = [name for name, claim in claims.items() if name not in strike.before and pool_of(claim) == self.pool]
+        if self.cheaper and not new:
+            return {}
         leaving: dict[str, list[str]] = {}
         for name, pool in strike.before.items():
             sign = going(nodes[name], claims.get(name)) if name in nodes else "the Node is gone"
             if sign:
                 leaving.setdefault(pool, []).append(f"{name}: {sign}")
-        return {pool: f"{pool}: {', '.join(said)}" for pool, said in leaving.items() if len(said) >= self.nodes_min}
+        instead = f"; {', '.join(new)} was ordered instead" if self.cheaper else ""
+        return {
+            pool: f"{pool}: {', '.join(said)}{instead}" for pool, said in leaving.items() if len(said) >= self.nodes_min
+        }
+
+    def _held_back(self, strike: Strike, nodes: Mapping[str, Json], claims: Mapping[str, Json]) -> dict[str, str]:
+        """Karpenter has found every one of them fit to go, and for longer than it takes to act none of them goes."""
+        own = self._protected(strike.before)
+        found = "Drifted" if self.why == "drift" else "Consolidatable"
+        marked = [n for n in own if n in claims and condition(claims[n], found).get("status") == "True"]
+        stay = [n for n in own if n in nodes and going(nodes[n], claims.get(n)) is None]
+        stay_s = strike.unchanged_s("stay", ",".join(stay) if marked == own == stay else "")
+        if not own or marked != own or stay != own or stay_s < STAYS_S:
+            return {}
+        return {self.pool: f"{self.pool}: {', '.join(own)} are {found} and stay for {stay_s:.0f} s: {DO_NOT_DISRUPT}"}
 
     def expected(self) -> tuple[str, str]:
+        if self.protect == "all":
+            return (
+                "all are found fit to go and stay",
+                "kubectl describe nodeclaims: conditions Drifted and Consolidatable",
+            )
         return (
             f"{self.nodes_min} of the NodePool's nodes get karpenter.sh/disrupted, are being deleted or gone",
             "kubectl describe nodepool, events DisruptionBlocked and Unconsolidatable; do budgets or pods forbid it?",

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -128,7 +129,7 @@ async def _rehearse(
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     clock = VirtualClock(loop, TIME_SCALE)
-    async with standing_world(workload, seed) as cluster:
+    async with standing_world(workload, seed, variant.pools) as cluster:
         await asyncio.sleep(clock.clock_s(SETTLE_S))
         kube, control = as_user(cluster.kube()), cluster.control
         ground = Ground(
@@ -212,9 +213,12 @@ async def _play(kind: type[Fault], variant: Variant, seed: int, ground: Ground, 
 
 
 @asynccontextmanager
-async def standing_world(workload: Path, seed: int) -> AsyncIterator[Cluster]:
+async def standing_world(
+    workload: Path, seed: int, more_pools: Sequence[Mapping[str, Any]] = ()
+) -> AsyncIterator[Cluster]:
     """Up, with every replica available and a little traffic."""
-    cluster = Cluster(WorldConfig(seed, TIME_SCALE, POOLS, gateway_namespace=NAMESPACE_NAME))
+    pools = (*POOLS, *(PoolConfig(**pool) for pool in more_pools))
+    cluster = Cluster(WorldConfig(seed, TIME_SCALE, pools, gateway_namespace=NAMESPACE_NAME))
     world = asyncio.create_task(cluster.world.run())
     beat = asyncio.create_task(pulse(cluster.entry, MODEL))
     try:

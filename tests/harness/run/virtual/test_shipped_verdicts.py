@@ -13,6 +13,8 @@ import pytest
 import yaml
 from virtual_runs import ROOT, Ran, run_virtually
 
+from harness.checks.failure_class import FailureClass
+
 FOLDER = ROOT / "experiments"
 EXPECTED: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("expected.yaml").read_text())
 EACH_TIME = (
@@ -31,6 +33,11 @@ def test_every_experiment_has_its_expectation_and_every_twin_is_there() -> None:
     assert set(EXPECTED) == {file.stem for file in FOLDER.glob("*.yaml")}
     twins = {twin for expected in EXPECTED.values() for twin in expected["twins"]}
     assert twins <= {file.stem for file in (FOLDER / "negative").glob("*.yaml")}
+
+
+def test_each_failure_class_has_an_experiment_that_yields_it() -> None:
+    """Oscillation of sizes and of nodes are one class; a class that nothing shows would be a word only."""
+    assert {e["class"] for e in EXPECTED.values() if "class" in e} == {failure.value for failure in FailureClass}
 
 
 @pytest.mark.parametrize("name", PLAYED)
