@@ -29,6 +29,8 @@ class Guard:
         self._program = subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True)
 
     def terminate(self, number: int, frame: FrameType | None) -> None:
+        # Now, for a server may end its own engine the hard way, and what that one had mapped is known no more then.
+        self._shared |= shared_memory_of(self._program.pid)
         self._program.terminate()
 
     def kill_at_the_end_of(self, pipe: int) -> None:
