@@ -44,7 +44,6 @@ _COMPONENTS: tuple[tuple[str, str, str], ...] = (
     ("metrics_path", "", "the metrics path: exporter, scraper, adapter"),
     ("controllers", "read the need", "the autoscaler"),
     ("controllers", "", "whoever writes the size: autoscalers and other controllers"),
-    ("scale_down", "scaled away", "the workload's scale-in: autoscaler, or grace of its pods"),
     ("scale_down", "", "the autoscaler"),
     ("capacity", "", "the provisioner of nodes"),
     ("scale_up", "quota", "the quota, or what admits pods"),
@@ -58,6 +57,8 @@ _COMPONENTS: tuple[tuple[str, str, str], ...] = (
     ("scale_up", "traffic", "endpoints and routing"),
 )
 """By check and words of its story: the part of the system that the cause is about. The first that fits counts."""
+_LIKE = {"scale_down": ("graceful_drain", "scale_down")}
+"""Streams lost on replicas that were scaled away have the causes of any lost stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,10 @@ def _told(finding: Finding) -> Told:
 
 def _component(finding: Finding, words: str) -> str:
     return next(
-        (name for check, part, name in _COMPONENTS if check == finding.check and part in words),
+        (
+            name
+            for check, part, name in _COMPONENTS
+            if check in _LIKE.get(finding.check, (finding.check,)) and part in words
+        ),
         "",
     )

@@ -140,7 +140,7 @@ def _stories(verdict: Verdict) -> str:
 
 def _story_group(number: int, group: Group) -> str:
     stories = "".join(_story(told.finding, told.finding.story or told.finding.sentence) for told in group.told)
-    rest = f", and {count(len(group.told) - 1, 'fail')} about the same objects" if len(group.told) > 1 else ""
+    rest = f" ({count(len(group.told) - 1, 'more fail')} about the same objects)" if len(group.told) > 1 else ""
     return f'<h3 class="cause">{number}. {_text(group.first.line, 400)}{rest}</h3>{stories}'
 
 

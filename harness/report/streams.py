@@ -65,7 +65,10 @@ def troubles(history: History, verdict: Verdict) -> list[Trouble]:
     late = np.zeros(len(rows), dtype=np.bool_)
     for metric, limit in limits.items():
         late |= rows.latency(metric) > limit
-    lost = np.isin(rows.numbers("request_id"), [int(ref.partition(":")[2]) for ref in causes])
+    lost = np.isin(
+        rows.numbers("request_id"),
+        [int(number) for ref in causes if (number := ref.removeprefix("requests:")).isdecimal()],
+    )
     found = [
         Trouble(row, _why(row, limits, causes.get(row.ref)), causes.get(row.ref))
         for row in rows.where(~rows.hung_up_by_plan & (~rows.ok | late | lost))

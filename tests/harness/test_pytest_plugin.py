@@ -62,7 +62,7 @@ def test_a_finding_that_does_not_pass_fails_its_test_and_says_why(pytester: pyte
     checks = "    checks:\n      - slo: {ttft_ms_p50: 0.001, phase: all}\n"
     file.write_text(text[:start] + checks + text[end:])
     result = pytester.runpytest_subprocess("--gpu-harness", "short", "--gpu-harness-reports", "kept")
-    result.assert_outcomes(passed=7, failed=2)  # without a hypothesis, whether it was steady before is not known
+    result.assert_outcomes(passed=9, failed=2)  # without a hypothesis, whether it was steady before is not known
     why = "*ttft_ms_p50 measured*(it counts as unknown because a fail of it needs steady_before to hold)"
     result.stdout.fnmatch_lines(["slo: unknown", why, "Promised:*", "report: *kept*report.html"])
     result.stdout.fnmatch_lines(["steady_before: unknown"])

@@ -36,6 +36,8 @@ def test_fails_about_the_same_objects_stand_together() -> None:
     groups = ranked(verdict(slo, gang, drain))
     assert [[told.finding.check for told in group.told] for group in groups] == [["graceful_drain", "slo"], ["gang"]]
     assert groups[0].first.component == "the model server"
+    away = fail("scale_down", 500, f"{causes.GRACE_END}, 30.0 s after llm-z was asked to go", "llm-z")
+    assert ranked(verdict(away))[0].first.component == "the pod's grace period"
     assert [f.check for f in by_rank(verdict(slo, gang, drain))] == ["graceful_drain", "slo", "gang"]
 
 
