@@ -6,6 +6,11 @@ UV     := $(BIN)/uv
 READY  := $(VENV)/.installed
 UV_VERSION := 0.13.9
 
+# Compiled modules are kept, beside the packages they come from. Where the environment forbids that, each of the hundreds
+# of processes that the tests start would compile all of pandas and kubernetes again, seconds of CPU every time.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo controlplane test test-crash test-controlplane behaviour repeat bench verdict-matrix verdict-matrix-real verdict-matrix-worse fault-matrix gate check format lock clean
 
