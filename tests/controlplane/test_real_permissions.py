@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -246,5 +247,6 @@ async def refused_without(
         lacking = await cluster.until(kube, needs, lambda found: bool(found))
         assert lacking == [f"{verb} {taken.plural}{f' in {taken.namespace}' if taken.namespace else ''}"]
         if verb in ("create", "patch", "delete"):
-            said = await forbidden(play(fault, account, folder / f"refused-{fault.name}-{verb}"))
+            own = Path(tempfile.mkdtemp(prefix=f"refused-{fault.name}-{verb}-", dir=folder))
+            said = await forbidden(play(fault, account, own))
             assert f'cannot {verb} resource "{taken.plural}"' in said

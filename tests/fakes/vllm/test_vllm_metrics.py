@@ -106,9 +106,9 @@ async def test_what_moves_under_load_moves_as_it_should() -> None:
             await exchange.head()
             await exchange.rest()
         held = [await post(address, chat_body(30_000)) for _ in range(5)]
-        while server.engine.in_flight < 5:
-            await asyncio.sleep(0.002)
-        under_load = await sums(address)
+        async with asyncio.timeout(30):
+            while server.engine.in_flight < 5 or (under_load := await sums(address))["vllm:num_requests_running"] < 2:
+                await asyncio.sleep(0.002)
         for exchange in held:
             exchange.close()
     moved = {name: value - before.get(name, 0) for name, value in under_load.items()}
