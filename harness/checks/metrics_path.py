@@ -225,15 +225,33 @@ def _blind_steps(history: History, holes: list[Hole]) -> list[BlindStep]:
                 listed_first = event.type is ObjectEventType.LISTED  # when it was written nobody saw
                 if after >= before or event.t_ns < history.run.load_start_ns or listed_first:
                     continue
-                active = condition(scaler.at(event.t_ns) or {}, "ScalingActive")
-                said = str(active.get("reason") or "")
+                said = _could_not_read(scaler, event.t_ns, after)
                 hole = next((h for h in holes if h.watched and h.start_ns < event.t_ns < h.end_ns - _JOIN_NS), None)
-                if active.get("status") == "False" and said.startswith("FailedGet"):
+                if said is not None:
                     found.append(BlindStep(target.name, before, after, event, f"{who(scaler)} said {said}"))
                 elif hole is not None:
                     why = f"{hole.metric} could not be read since {clock(history, hole.start_ns)}"
                     found.append(BlindStep(target.name, before, after, event, why))
     return found
+
+
+def _could_not_read(scaler: Life, t_ns: int, size: int) -> str | None:
+    """The autoscaler's own reason why it could not read, when it set this size; None where it could.
+
+    A pass writes the size first and its status after it (kubernetes pkg/controller/podautoscaler/horizontal.go), so
+    what was known at the step is the pass before it: the first status after it that wants this size must say so too.
+    """
+    later = next((e.object for e in scaler.seen if e.t_ns > t_ns), None)
+    own = later if later is not None and later.get("status", {}).get("desiredReplicas") == size else None
+    reason = ""
+    for told in (own, scaler.at(t_ns)):
+        if told is None:
+            continue
+        active = condition(told, "ScalingActive")
+        reason = str(active.get("reason") or "")
+        if active.get("status") != "False" or not reason.startswith("FailedGet"):
+            return None
+    return reason or None
 
 
 def _targets(history: History, scaler: Life) -> list[Life]:

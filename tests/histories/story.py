@@ -174,11 +174,14 @@ class Story:
         spec["scaleTargetRef"] = {"kind": "Deployment", "name": "llm"}
         self.put(at_s, "HorizontalPodAutoscaler", name, {"spec": spec})
 
-    def hpa_says(self, at_s: float, value: str | None, active: str = "ValidMetricFound") -> None:
-        """Its status: what it read, and its condition ScalingActive."""
+    def hpa_says(
+        self, at_s: float, value: str | None, active: str = "ValidMetricFound", wants: int | None = None
+    ) -> None:
+        """Its status: what it read, its condition ScalingActive, and the size that it set."""
         read = {"metric": {"name": "vllm_num_requests_waiting"}, "current": {"averageValue": value}}
         condition = {"type": "ScalingActive", "status": str(not active.startswith("Failed")), "reason": active}
-        status = {"currentMetrics": [{"type": "Pods", "pods": read}] if value else [], "conditions": [condition]}
+        status: Json = {"currentMetrics": [{"type": "Pods", "pods": read}] if value else [], "conditions": [condition]}
+        status |= {} if wants is None else {"desiredReplicas": wants}
         self.change(at_s, "HorizontalPodAutoscaler", "llm", lambda h: h.update(status=status))
 
     def waiting(self, at_s: float, **pods: float) -> None:

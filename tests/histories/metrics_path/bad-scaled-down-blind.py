@@ -17,6 +17,7 @@ def case() -> Case:
     story.scale(50, 3)
     story.hpa_says(200, None, "FailedGetPodsMetric")
     story.scale(230, 1)
+    story.hpa_says(230.1, None, "FailedGetPodsMetric", wants=1)
     for at_s in range(0, 600, 10):
         story.waiting(at_s, llm_a=0.0)
     says = (
