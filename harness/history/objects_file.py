@@ -7,6 +7,7 @@ most versions of an object change its status alone. Nobody may change an object 
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,17 @@ class ObjectsFile:
         self.cut: str | None = None
 
     def events(self) -> list[ObjectEvent]:
+        """What was read holds no cycles, and looking for them again and again among millions of objects takes longer
+        than reading does."""
+        collected = gc.isenabled()
+        gc.disable()
+        try:
+            return self._read()
+        finally:
+            if collected:
+                gc.enable()
+
+    def _read(self) -> list[ObjectEvent]:
         found: list[ObjectEvent] = []
         latest: dict[str, Json] = {}
         specs: dict[bytes, Json] = {}
