@@ -96,7 +96,9 @@ class Router:
 
     def pick(self, exclude: Collection[Backend] = (), hashes: Sequence[int] = ()) -> Backend | None:
         """``hashes`` are those of the request's beginning."""
-        able = [b for b in self.backends.values() if b.routable and b not in exclude and not self._full(b)]
+        if self.first_only and self._first is None:
+            self._first = self.routable() or None
+        able = [b for b in self.backends.values() if self._may_take(b) and b not in exclude and not self._full(b)]
         if not able:
             return None
         chosen = min(able, key=lambda b: (b.in_flight, b.last_used, b.tie))
@@ -109,12 +111,15 @@ class Router:
         chosen.last_used = self._uses
         return chosen
 
+    def _may_take(self, backend: Backend) -> bool:
+        return backend.routable and (self._first is None or backend.pod in self._first)
+
     def _full(self, backend: Backend) -> bool:
         return 0 < self.in_flight_max <= backend.in_flight
 
     def busy(self, exclude: Collection[Backend] = ()) -> bool:
         """Somebody could take a request, if only it had room."""
-        return any(b.routable and b not in exclude for b in self.backends.values())
+        return any(self._may_take(b) and b not in exclude for b in self.backends.values())
 
 
 def _pod_of(endpoint: Json) -> str:

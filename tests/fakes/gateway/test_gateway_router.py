@@ -92,3 +92,14 @@ def test_an_endpoint_that_moves_between_slices_is_one_replica() -> None:
     assert router.backends["a"] is backend and backend.routable
     assert router.slice_changed("s2", [], there.get), "its address is lost"
     assert sorted(router.backends) == ["b"] and not backend.routable
+
+
+def test_planted_who_was_not_there_at_the_first_request_is_never_sent_anything() -> None:
+    router = Router(Random(1), first_only=True)
+    assert router.pick() is None  # nobody was there yet, and nobody is kept for that
+    refresh(router, pods("a"), endpoint("a", "n1"))
+    assert pick(router) == "a"
+    refresh(router, pods("a", "b"), endpoint("a", "n1"), endpoint("b", "n1"))
+    assert [pick(router) for _ in range(4)] == ["a"] * 4
+    refresh(router, pods("b"), endpoint("b", "n1"))
+    assert router.pick() is None and not router.busy()
