@@ -46,7 +46,7 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         return await handler(request)
     except ControlError as error:
-        return _error(error.status, str(error))
+        return _error(error.status, str(error), error.reason)
     except UnknownInstance as error:
         return _error(404, str(error))
     except WrongState as error:
@@ -131,5 +131,5 @@ def _notice_s(body: Json) -> float:
     return float(notice_s)
 
 
-def _error(status: int, message: str) -> web.Response:
-    return web.json_response({"error": message}, status=status)
+def _error(status: int, message: str, reason: str = "") -> web.Response:
+    return web.json_response({"error": message} | ({"reason": reason} if reason else {}), status=status)

@@ -18,12 +18,20 @@ class ControlError(Exception):
     """A call of the control API that the world refuses. ``status`` is the HTTP code."""
 
     status = 409
+    reason = ""
+    """A word for programs, where the status alone does not tell."""
 
 
 class UnknownName(ControlError):
     """No such knob, verb or target."""
 
     status = 404
+
+
+class UnknownTarget(UnknownName):
+    """The knob is there; what it should be turned for is not, or not any more."""
+
+    reason = "unknown_target"
 
 
 class BadValue(ControlError):
@@ -68,7 +76,7 @@ class Knobs:
             return
         if not there:
             known = ", ".join(sorted(knob.targets())) or "none"
-            raise UnknownName(f"{name} has no target {target}; there are: {known}")
+            raise UnknownTarget(f"{name} has no target {target}; there are: {known}")
         if wrong := knob.check(value):
             raise BadValue(f"{name}: {wrong}, got {value!r}")
         self._values[name, target] = value

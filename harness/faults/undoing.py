@@ -21,7 +21,7 @@ from harness.faults.undo import (
     ResumeProcess,
     Undo,
 )
-from harness.faults.world_control import WorldControl
+from harness.faults.world_control import TargetGone, WorldControl
 from harness.kube.port import Conflict, Json, NotFound
 
 
@@ -77,7 +77,10 @@ async def _resume(ground: Ground, undo: Undo) -> str:
 
 async def _reset_knob(ground: Ground, undo: Undo) -> str:
     assert isinstance(undo, ResetKnob)
-    await world_of(ground).turn(undo.knob, undo.target, undo.earlier)
+    try:
+        await world_of(ground).turn(undo.knob, undo.target, undo.earlier)
+    except TargetGone:
+        return f"{undo.target} is not there any more; {undo.knob} went with it"
     return f"{undo.knob} of {undo.target} stands where it stood: {_shown(undo.earlier)}"
 
 

@@ -19,6 +19,10 @@ Value = Any
 """A JSON value, as a knob takes it. None is its default."""
 
 
+class TargetGone(TargetError):
+    """What a knob should be turned for is not there, or not any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class CloudInstance:
     """``state`` is pending, running, interrupting or terminated."""
@@ -51,7 +55,7 @@ class WorldControl(Protocol):
         ...
 
     async def turn(self, knob: str, target: str, value: Value) -> None:
-        """None turns it back to its default. A target that is gone has nothing to turn back."""
+        """None turns it back to its default; that a target is gone is no error then. ``TargetGone`` with a value."""
         ...
 
     async def do(self, verb: str, target: str, arguments: Json) -> None: ...
@@ -141,7 +145,12 @@ class HttpWorldControl:
         return (await self._ask(f"show {knob} of {target}", "GET", f"/v1/knobs/{knob}/{target}"))["value"]
 
     async def turn(self, knob: str, target: str, value: Value) -> None:
-        await self._ask(f"turn {knob} of {target}", "PUT", f"/v1/knobs/{knob}/{target}", {"value": value})
+        what = f"turn {knob} of {target}"
+        answer = await self._send("PUT", f"/v1/knobs/{knob}/{target}", {"value": value})
+        if answer.status_code == 404 and _reason(answer) == "unknown_target":
+            raise TargetGone(_refused(what, answer).message)
+        if not answer.is_success:
+            raise _refused(what, answer)
 
     async def do(self, verb: str, target: str, arguments: Json) -> None:
         await self._ask(f"{verb} {target}", "POST", f"/v1/verbs/{verb}/{target}", arguments)
@@ -161,6 +170,13 @@ class HttpWorldControl:
             return await self._http.request(method, path, json=body)
         except httpx.HTTPError as error:
             raise ConnectionError(f"control API {self._http.base_url}: {error or type(error).__name__}") from error
+
+
+def _reason(answer: httpx.Response) -> str:
+    try:
+        return str(answer.json()["reason"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def _refused(what: str, answer: httpx.Response) -> TargetError:

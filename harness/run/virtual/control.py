@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fakes.cloud.cloud import CloudError, UnknownInstance, WrongState
 from fakes.control.control import Control
-from fakes.control.knobs import ControlError
+from fakes.control.knobs import ControlError, UnknownTarget
 from harness.errors import TargetError
-from harness.faults.world_control import CloudInstance, Value
+from harness.faults.world_control import CloudInstance, TargetGone, Value
 from harness.kube.port import Json
 
 
@@ -48,6 +48,8 @@ class LocalWorldControl:
     async def turn(self, knob: str, target: str, value: Value) -> None:
         try:
             self._control.knobs.turn(knob, target, value)
+        except UnknownTarget as error:
+            raise TargetGone(f"the world refused to turn {knob} of {target}: {error}") from error
         except ControlError as error:
             raise TargetError(f"the world refused to turn {knob} of {target}: {error}") from error
 

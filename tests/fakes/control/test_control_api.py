@@ -71,3 +71,9 @@ async def test_bad_bodies_are_refused_with_what_would_be_right(client: Client, b
     assert (answer.status, "notice_s" in (await answer.json())["error"]) == (400, True)
     items = (await (await client.get("/v1/instances")).json())["items"]
     assert items[0]["state"] == "running"
+
+
+async def test_a_program_can_tell_a_target_that_is_gone_from_a_knob_that_never_was(client: Client) -> None:
+    for knob, reason in (("cloud.stock", "unknown_target"), ("no.such", None)):
+        answer = await client.put(f"/v1/knobs/{knob}/gone", json={"value": 1})
+        assert (answer.status, (await answer.json()).get("reason")) == (404, reason)

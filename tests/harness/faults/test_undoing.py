@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
+from aiohttp.test_utils import TestServer
 from faults_ground import add_namespace, make_ground, make_kube
 
+from fakes.cloud.cloud import Cloud
+from fakes.config import PoolConfig
+from fakes.control.api import control_app
+from fakes.control.control import Control
+from fakes.control.knobs import whole
 from fakes.kube.local import LocalKube
+from fakes.timing import Timing
+from harness.errors import TargetError
 from harness.faults.undo import ObjectRef, ResetKnob, RestoreFields, undo_from_json, undo_to_json
 from harness.faults.undoing import by_hand, undo_change
+from harness.faults.world_control import HttpWorldControl, WorldControl
 from harness.kube.port import CONFIG_MAP
+from harness.run.virtual.control import LocalWorldControl
 
 REF = ObjectRef("v1", "ConfigMap", "a", "inference")
 UNDO = RestoreFields(REF, {"data": {"x": "ours", "new": "ours"}}, {"data": {"x": "before", "new": None}})
@@ -60,6 +74,38 @@ async def test_what_is_gone_needs_no_undo(kube: LocalKube, tmp_path: Path) -> No
     await kube.delete(CONFIG_MAP, "a", "inference")
     async with make_ground(tmp_path, kube) as ground:
         assert "is not there any more" in await undo_change(ground, UNDO)
+
+
+@pytest.mark.parametrize("earlier", [1, None])
+@pytest.mark.parametrize("door", ["http", "virtual"])
+async def test_a_knob_of_a_node_that_is_gone_needs_no_undo(
+    kube: LocalKube, tmp_path: Path, door: str, earlier: int | None
+) -> None:
+    """Whatever it stood at before: two steps of one fault turn the same knob, then the spot machine is taken."""
+    async with turned_for_a_node_that_went(door) as world, make_ground(tmp_path, kube) as ground:
+        said = await undo_change(replace(ground, world=world), ResetKnob("device.unhealthy", "spot-1", earlier))
+    assert "spot-1" in said
+
+
+@pytest.mark.parametrize("door", ["http", "virtual"])
+async def test_a_knob_that_never_was_is_no_undone_change(kube: LocalKube, tmp_path: Path, door: str) -> None:
+    async with turned_for_a_node_that_went(door) as world, make_ground(tmp_path, kube) as ground:
+        with pytest.raises(TargetError, match=r"there is no knob no\.such"):
+            await undo_change(replace(ground, world=world), ResetKnob("no.such", "spot-1", 1))
+
+
+@asynccontextmanager
+async def turned_for_a_node_that_went(door: str) -> AsyncIterator[WorldControl]:
+    cloud = Cloud((PoolConfig("spot", "spot"),), Timing(10), Random(1), boot=lambda i: None, lost=lambda i: None)
+    control, nodes = Control(cloud), ["spot-1"]
+    control.knobs.add("device.unhealthy", lambda: nodes, whole(1), lambda target, value: None)
+    control.knobs.turn("device.unhealthy", "spot-1", 2)
+    nodes.clear()
+    if door == "virtual":
+        yield LocalWorldControl(control)
+        return
+    async with TestServer(control_app(control, {})) as server, HttpWorldControl(str(server.make_url("/"))) as world:
+        yield world
 
 
 @pytest.mark.parametrize("undo", [UNDO, ResetKnob("cloud.stock", "spot", 3), ResetKnob("net.link", "pods")])
