@@ -92,20 +92,21 @@ async def _turn(request: web.Request) -> web.Response:
     body = await _body(request, _VALUE)
     if set(body) != {"value"}:
         raise BadValue(f"the body must be {_VALUE}")
-    return _turned_to(request, body["value"])
+    return await _turned_to(request, body["value"])
 
 
 async def _reset(request: web.Request) -> web.Response:
-    return _turned_to(request, None)
+    return await _turned_to(request, None)
 
 
-def _turned_to(request: web.Request, value: object) -> web.Response:
-    request.app[CONTROL].knobs.turn(request.match_info["knob"], request.match_info["target"], value)
+async def _turned_to(request: web.Request, value: object) -> web.Response:
+    await request.app[CONTROL].knobs.turn(request.match_info["knob"], request.match_info["target"], value)
     return web.json_response({"value": value})
 
 
 async def _do(request: web.Request) -> web.Response:
-    request.app[CONTROL].do(request.match_info["verb"], request.match_info["target"], await _body(request, "an object"))
+    arguments = await _body(request, "an object")
+    await request.app[CONTROL].do(request.match_info["verb"], request.match_info["target"], arguments)
     return web.json_response({})
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
 from fakes.cloud.cloud import Cloud, Instance
-from fakes.control.knobs import Knobs, UnknownName
+from fakes.control.knobs import Knobs, UnknownName, done
 from harness.kube.port import Json
+
+Act = Callable[[str, Json], Awaitable[None] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
     targets: Callable[[], Collection[str]]
-    act: Callable[[str, Json], None]
+    act: Act
 
 
 class Control:
@@ -27,16 +29,16 @@ class Control:
         self.watches_begun: Callable[[], dict[str, int]] = dict
         """By client, summed over its parts."""
 
-    def add_verb(self, name: str, targets: Callable[[], Collection[str]], act: Callable[[str, Json], None]) -> None:
+    def add_verb(self, name: str, targets: Callable[[], Collection[str]], act: Act) -> None:
         self._verbs[name] = Verb(targets, act)
 
-    def do(self, verb: str, target: str, arguments: Json) -> None:
+    async def do(self, verb: str, target: str, arguments: Json) -> None:
         if verb not in self._verbs:
             raise UnknownName(f"there is no verb {verb}; there are: {', '.join(sorted(self._verbs))}")
         known = self._verbs[verb].targets()
         if target not in known:
             raise UnknownName(f"{verb} has no target {target}; there are: {', '.join(sorted(known)) or 'none'}")
-        self._verbs[verb].act(target, arguments)
+        await done(self._verbs[verb].act(target, arguments))
 
     def instances(self) -> list[Json]:
         return [view(instance) for instance in self.cloud.instances.values()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,8 @@ Value = Any
 """A JSON value. None is a knob's default."""
 Check = Callable[[Value], str | None]
 """What is wrong with a value, in words; None when it is right."""
-Apply = Callable[[str, Value], None]
+Apply = Callable[[str, Value], Awaitable[None] | None]
+"""What cannot be done at once, as on a real machine, is awaited."""
 
 
 class ControlError(Exception):
@@ -42,7 +43,7 @@ class BadValue(ControlError):
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """``apply(target, value)`` takes effect at once; ``None`` gives the target its default back."""
+    """``apply(target, value)`` has taken effect when it is over; ``None`` gives the target its default back."""
 
     name: str
     targets: Callable[[], Collection[str]]
@@ -66,13 +67,15 @@ class Knobs:
         """Everything that does not stand at its default."""
         return dict(self._values)
 
-    def turn(self, name: str, target: str, value: Value) -> None:
-        """Turning back what is gone is no error: a lost node needs nothing undone."""
+    async def turn(self, name: str, target: str, value: Value) -> None:
+        """Turning back what is gone is no error: a lost node needs nothing undone. What failed half-way counts as
+        turned, until it has been turned back."""
         knob = self._of(name)
         there = target in knob.targets()
         if value is None:
-            if self._values.pop((name, target), None) is not None and there:
-                knob.apply(target, None)
+            if (name, target) in self._values and there:
+                await done(knob.apply(target, None))
+            self._values.pop((name, target), None)
             return
         if not there:
             known = ", ".join(sorted(knob.targets())) or "none"
@@ -80,12 +83,17 @@ class Knobs:
         if wrong := knob.check(value):
             raise BadValue(f"{name}: {wrong}, got {value!r}")
         self._values[name, target] = value
-        knob.apply(target, value)
+        await done(knob.apply(target, value))
 
     def _of(self, name: str) -> Knob:
         if name not in self._knobs:
             raise UnknownName(f"there is no knob {name}; there are: {', '.join(sorted(self._knobs))}")
         return self._knobs[name]
+
+
+async def done(deed: Awaitable[None] | None) -> None:
+    if deed is not None:
+        await deed
 
 
 def number(at_least: float = 0.0, at_most: float = math.inf) -> Check:

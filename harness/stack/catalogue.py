@@ -38,8 +38,19 @@ KUBE_CONTROLLER_MANAGER = _kubernetes("kube-controller-manager")
 KUBE_SCHEDULER = _kubernetes("kube-scheduler")
 KUBECTL = _kubernetes("kubectl", ("version", "--client"))
 KUBELET = _kubernetes("kubelet")
+KUBEADM = _kubernetes("kubeadm", ("version", "-o", "short"))
+KUBE_PROXY = _kubernetes("kube-proxy")
+KIND = Component("kind", "kind", "sigs.k8s.io/kind", releases=("0.33",))
+CRICTL = Component(
+    "crictl", "cri-tools", "sigs.k8s.io/cri-tools/cmd/crictl", releases=("1.36",),
+    ldflags="-s -w -X sigs.k8s.io/cri-tools/pkg/version.Version=v1.36.0",
+)  # fmt: skip
+COREDNS = Component("coredns", "coredns", "github.com/coredns/coredns", releases=("1.14",), version_args=("-version",))
 
 CONTROL_PLANE = (ETCD, KUBE_APISERVER, KUBE_CONTROLLER_MANAGER, KUBE_SCHEDULER)
 """What ``--target controlplane`` runs."""
 
-COMPONENTS: dict[str, Component] = {c.name: c for c in (*CONTROL_PLANE, KUBECTL, KUBELET)}
+NODE_IMAGE = (KUBELET, KUBEADM, KUBE_PROXY, CRICTL, COREDNS)
+"""What a node image of kind has in it beside the control plane, ``kubectl`` and a container runtime."""
+
+COMPONENTS: dict[str, Component] = {c.name: c for c in (*CONTROL_PLANE, KUBECTL, *NODE_IMAGE, KIND)}

@@ -47,7 +47,7 @@ class LocalWorldControl:
 
     async def turn(self, knob: str, target: str, value: Value) -> None:
         try:
-            self._control.knobs.turn(knob, target, value)
+            await self._control.knobs.turn(knob, target, value)
         except UnknownTarget as error:
             raise TargetGone(f"the world refused to turn {knob} of {target}: {error}") from error
         except ControlError as error:
@@ -55,7 +55,7 @@ class LocalWorldControl:
 
     async def do(self, verb: str, target: str, arguments: Json) -> None:
         try:
-            self._control.do(verb, target, arguments)
+            await self._control.do(verb, target, arguments)
         except ControlError as error:
             raise TargetError(f"the world refused to {verb} {target}: {error}") from error
 

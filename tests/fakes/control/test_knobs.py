@@ -11,35 +11,35 @@ def knobs(turned: list[tuple[str, Value]], targets: list[str]) -> Knobs:
     return made
 
 
-def test_a_knob_is_turned_and_turned_back_once() -> None:
+async def test_a_knob_is_turned_and_turned_back_once() -> None:
     turned: list[tuple[str, Value]] = []
     made = knobs(turned, ["a"])
-    made.turn("n", "a", 3)
+    await made.turn("n", "a", 3)
     assert (made.value("n", "a"), dict(made.turned())) == (3, {("n", "a"): 3})
-    made.turn("n", "a", None)
-    made.turn("n", "a", None)
+    await made.turn("n", "a", None)
+    await made.turn("n", "a", None)
     assert (turned, made.value("n", "a")) == ([("a", 3), ("a", None)], None)
 
 
-def test_what_is_gone_needs_nothing_turned_back() -> None:
+async def test_what_is_gone_needs_nothing_turned_back() -> None:
     turned: list[tuple[str, Value]] = []
     targets = ["a"]
     made = knobs(turned, targets)
-    made.turn("n", "a", 3)
+    await made.turn("n", "a", 3)
     targets.clear()
-    made.turn("n", "a", None)
+    await made.turn("n", "a", None)
     assert turned == [("a", 3)]
 
 
-def test_unknown_names_and_wrong_values_are_refused_with_what_would_be_right() -> None:
+async def test_unknown_names_and_wrong_values_are_refused_with_what_would_be_right() -> None:
     made = knobs([], ["a"])
     with pytest.raises(UnknownName, match="no knob m; there are: n"):
-        made.turn("m", "a", 1)
+        await made.turn("m", "a", 1)
     with pytest.raises(UnknownName, match="no target b; there are: a"):
-        made.turn("n", "b", 1)
+        await made.turn("n", "b", 1)
     for value in (0, True, "1", 1.5):
         with pytest.raises(BadValue, match="a whole number, 1 or more"):
-            made.turn("n", "a", value)
+            await made.turn("n", "a", value)
     assert made.turned() == {}
 
 
