@@ -99,7 +99,7 @@ async def turned_for_a_node_that_went(door: str) -> AsyncIterator[WorldControl]:
     cloud = Cloud((PoolConfig("spot", "spot"),), Timing(10), Random(1), boot=lambda i: None, lost=lambda i: None)
     control, nodes = Control(cloud), ["spot-1"]
     control.knobs.add("device.unhealthy", lambda: nodes, whole(1), lambda target, value: None)
-    control.knobs.turn("device.unhealthy", "spot-1", 2)
+    await control.knobs.turn("device.unhealthy", "spot-1", 2)
     nodes.clear()
     if door == "virtual":
         yield LocalWorldControl(control)
