@@ -52,7 +52,7 @@ def build(components: Sequence[Component], say: Say, folder: Path | None = None)
 def recipe(component: Component) -> str:
     """What a program is built from, in one word: it is built again when this changes."""
     pinned = [(component.folder / name).read_bytes() for name in ("go.mod", "go.sum")]
-    how = [component.package, component.ldflags, platform.system(), platform.machine()]
+    how = [component.package, component.ldflags, *component.tags, platform.system(), platform.machine()]
     return hashlib.sha256(b"\0".join([*pinned, *(part.encode() for part in how)])).hexdigest()
 
 
@@ -71,6 +71,7 @@ def _build(component: Component, folder: Path, say: Say) -> Built:
     started = time.monotonic()
     part = folder / f".{component.name}.part"
     argv = [go, "build", "-v", "-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags", component.ldflags]
+    argv += ["-tags", ",".join(component.tags)] if component.tags else []
     argv += ["-o", str(part), component.package]
     _run_go(component, argv, say)
     part.rename(program)
@@ -86,7 +87,7 @@ def _run_go(component: Component, argv: Sequence[str], say: Say) -> None:
     words: list[str] = []
     compiled, told = 0, time.monotonic()
     started = told
-    env = {**os.environ, "CGO_ENABLED": "0"}
+    env = {**os.environ, "CGO_ENABLED": "1" if component.cgo else "0"}
     with subprocess.Popen(
         argv, cwd=component.folder, env=env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as go:

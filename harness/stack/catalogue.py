@@ -47,10 +47,58 @@ CRICTL = Component(
 )  # fmt: skip
 COREDNS = Component("coredns", "coredns", "github.com/coredns/coredns", releases=("1.14",), version_args=("-version",))
 
+_CONTAINERD = "2.3.4"
+"""What controlplane/containerd/go.mod pins; kind v0.33 has the same."""
+
+
+def _containerd(name: str, version_args: tuple[str, ...] = ("--version",)) -> Component:
+    return Component(
+        name=name,
+        module="containerd",
+        package=f"github.com/containerd/containerd/v2/cmd/{name}",
+        releases=("2.3",),
+        version_args=version_args,
+        ldflags=f"-s -w -X github.com/containerd/containerd/v2/version.Version={_CONTAINERD}",
+        # Snapshotters that no node of ours uses; btrfs would need headers of the kernel's.
+        tags=("no_aufs", "no_zfs", "no_btrfs", "no_devmapper"),
+    )
+
+
+def _cni_plugin(name: str, folder: str) -> Component:
+    return Component(
+        name=name,
+        module="cni",
+        package=f"github.com/containernetworking/plugins/plugins/{folder}/{name}",
+        releases=("1",),
+        version_args=("--version",),
+        ldflags="-s -w -X github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion=v1.9.1",
+    )
+
+
+CONTAINERD = _containerd("containerd")
+CONTAINERD_SHIM = _containerd("containerd-shim-runc-v2", ("-v",))
+CTR = _containerd("ctr")
+RUNC = Component(
+    name="runc",
+    module="runc",
+    package="github.com/opencontainers/runc",
+    releases=("1.4",),
+    ldflags="-s -w -X main.version=1.4.3",
+    # The kubelet has every sandbox confined by seccomp; needs the headers of libseccomp.
+    tags=("seccomp",),
+    cgo=True,
+)
+CNI_PTP = _cni_plugin("ptp", "main")
+CNI_HOST_LOCAL = _cni_plugin("host-local", "ipam")
+
+NODE = (KUBELET, CONTAINERD, CONTAINERD_SHIM, CTR, RUNC, CNI_PTP, CNI_HOST_LOCAL)
+"""What a node runs on ``--target node``."""
+
 CONTROL_PLANE = (ETCD, KUBE_APISERVER, KUBE_CONTROLLER_MANAGER, KUBE_SCHEDULER)
 """What ``--target controlplane`` runs."""
 
 NODE_IMAGE = (KUBELET, KUBEADM, KUBE_PROXY, CRICTL, COREDNS)
 """What a node image of kind has in it beside the control plane, ``kubectl`` and a container runtime."""
 
-COMPONENTS: dict[str, Component] = {c.name: c for c in (*CONTROL_PLANE, KUBECTL, *NODE_IMAGE, KIND)}
+COMPONENTS: dict[str, Component] = {c.name: c for c in (*CONTROL_PLANE, KUBECTL, *NODE, *NODE_IMAGE, KIND)}
+"""By name: all that can be built."""

@@ -23,6 +23,10 @@ class Component:
     releases: tuple[str, ...]
     version_args: tuple[str, ...] = ("--version",)
     ldflags: str = "-s -w"
+    tags: tuple[str, ...] = ()
+    """Build tags, as ``go build -tags`` takes them."""
+    cgo: bool = False
+    """Whether a C compiler takes part. All others are static, and built without one."""
 
     @property
     def folder(self) -> Path:

@@ -83,7 +83,9 @@ def ask_version(path: Path, args: Sequence[str]) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    match = _VERSION.search(said.stdout) if said.returncode == 0 else None
+    if said.returncode != 0:
+        return None
+    match = _VERSION.search(said.stdout) or _VERSION.search(said.stderr)  # CNI plugins keep stdout for their answers
     return match.group(1) if match else None
 
 
