@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,9 @@ HEAL_WITHIN_S = 20.0
 WATCH_LEAVES_S = 5.0
 """Clock seconds of all the healing that are not spent on looking whether it worked."""
 SETTLE_WITHIN_S = 3.0
+IN_FLIGHT_S = 2.0
+"""Clock seconds after which no request of a process that was killed is still on its way to a server. A change that
+arrives after its undo would stand for ever: seen where the server was busy when its client died."""
 ONE_WITHIN_S = 8.0
 """Clock seconds for one undo, so that a server that hangs does not use up the time of the others."""
 
@@ -93,9 +97,15 @@ async def open_ground(
 
 
 async def heal_all(
-    run_dir: Path, connection: Connection, *, clock: RunClock | None = None, within_s: float = HEAL_WITHIN_S
+    run_dir: Path,
+    connection: Connection,
+    *,
+    clock: RunClock | None = None,
+    within_s: float = HEAL_WITHIN_S,
+    in_flight_s: float = 0.0,
 ) -> HealReport:
-    """Heals everything the run's journal holds. Idempotent; raises nothing that a report can say."""
+    """Heals everything the run's journal holds. Idempotent; raises nothing that a report can say. ``in_flight_s`` as
+    for ``heal_pending``."""
     start_ns = os.environ.get(START_NS_ENV)
     in_run = clock is not None or start_ns is not None
     clock = clock or RunClock(int(start_ns) if start_ns else monotonic_ns(), connection.time_scale)
@@ -106,7 +116,8 @@ async def heal_all(
     log = FaultLog(run_dir, clock) if in_run else None
     try:
         async with asyncio.timeout(within_s), open_ground(run_dir, connection, clock, healing=True) as ground:
-            report = await heal_pending(ground, log, watch_s=max(0.0, within_s - WATCH_LEAVES_S))
+            watch_s = max(0.0, within_s - WATCH_LEAVES_S)
+            report = await heal_pending(ground, log, watch_s, in_flight_s)
             report = replace(report, left=_report(journal, (), url).left)
     except TimeoutError:
         report = _report(journal, (f"healing was not over after {within_s:g} s",), url)
@@ -130,14 +141,23 @@ async def _settle(report: HealReport, run_dir: Path, connection: Connection) -> 
     return report
 
 
-async def heal_pending(ground: Ground, log: FaultLog | None, watch_s: float | None = None) -> HealReport:
+async def heal_pending(
+    ground: Ground, log: FaultLog | None, watch_s: float | None = None, in_flight_s: float = 0.0
+) -> HealReport:
     """Last change first, but what needs no server before all others. An undo that fails does not keep the rest from
-    being tried. Then looks for at most ``watch_s`` clock seconds whether the effects are gone."""
+    being tried. Then looks for at most ``watch_s`` clock seconds whether the effects are gone.
+
+    Who made the changes may have been cut off with a request on its way, which a busy server carries out after the undo
+    of it. So for ``in_flight_s`` clock seconds no undo counts as done, and then all are done again."""
     errors: list[str] = []
     by_fault: dict[str, list[UndoEntry]] = {}
     for entry in sorted(ground.undo.replay().pending, key=lambda e: (not isinstance(e.undo, ResumeProcess), -e.seq)):
         by_fault.setdefault(entry.fault_id, []).append(entry)
     healed: dict[str, About] = {}
+    if in_flight_s and by_fault:
+        for entry in chain.from_iterable(by_fault.values()):
+            await _undo(ground, entry)
+        await asyncio.sleep(in_flight_s)
     for fault_id, entries in by_fault.items():
         _write(ground, log, fault_id, FaultStage.HEALING, ", ".join(e.undo.kind for e in entries if e.undo))
         said = [await _heal_one(ground, entry) for entry in entries]
@@ -169,18 +189,20 @@ async def _watch(
 
 
 async def _heal_one(ground: Ground, entry: UndoEntry) -> tuple[bool, str]:
+    """Does it, and writes into the journal what became of it."""
+    done, detail = await _undo(ground, entry)
+    (ground.undo.undone if done else ground.undo.failed)(entry.seq, detail)
+    return done, detail
+
+
+async def _undo(ground: Ground, entry: UndoEntry) -> tuple[bool, str]:
     if entry.undo is None:
-        ground.undo.failed(entry.seq, entry.detail)
         return False, f"its undo cannot be read: {entry.detail}"
     try:
         async with asyncio.timeout(ONE_WITHIN_S):
-            detail = await undo_change(ground, entry.undo)
+            return True, await undo_change(ground, entry.undo)
     except (HarnessError, ApiError, OSError) as error:
-        detail = f"{entry.undo.kind}: {type(error).__name__}: {error}"
-        ground.undo.failed(entry.seq, detail)
-        return False, detail
-    ground.undo.undone(entry.seq, detail)
-    return True, detail
+        return False, f"{entry.undo.kind}: {type(error).__name__}: {error}"
 
 
 def _write(ground: Ground, log: FaultLog | None, fault_id: str, stage: FaultStage, detail: str) -> None:

@@ -19,7 +19,7 @@ from typing import Protocol, TypeVar
 
 from harness.clock import NS_PER_S, START_NS_ENV, RunClock, monotonic_ns
 from harness.errors import HarnessError
-from harness.faults.heal import heal_all
+from harness.faults.heal import IN_FLIGHT_S, heal_all
 from harness.history.phases import compute_phases
 from harness.history.writer import HistoryWriter
 from harness.kube.http import HttpKube
@@ -294,7 +294,9 @@ class Supervisor:
     async def _heal(self, connection: Connection) -> None:
         """Our own heal follows whatever became of Chaos Toolkit's rollbacks."""
         try:
-            report = await heal_all(self._dir.path, connection, clock=self._clock)
+            killed = self._chaos is not None and (self._chaos.returncode or 0) < 0
+            in_flight_s = IN_FLIGHT_S if killed else 0.0
+            report = await heal_all(self._dir.path, connection, clock=self._clock, in_flight_s=in_flight_s)
         except HarnessError as error:
             self._progress.undo_left = (str(error),)
             return

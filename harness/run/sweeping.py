@@ -20,7 +20,7 @@ from harness.clock import RunClock, monotonic_ns
 from harness.errors import ExitCode, HarnessError
 from harness.faults.cluster_journal import KEPT_FILE
 from harness.faults.guards import STARTED_BY_US
-from harness.faults.heal import heal_all
+from harness.faults.heal import IN_FLIGHT_S, heal_all
 from harness.faults.undo import UNDO_FILE, ResumeProcess, UndoEntry, UndoJournal, replay
 from harness.faults.undoing import by_hand
 from harness.kube.http import HttpKube
@@ -117,7 +117,7 @@ async def sweep_one(run_dir: Path, *, heal: bool) -> Leftover:
             return Leftover(str(run_dir), Found.LEFT, (f"refused: {why_not}", *pending))
     if gone is not None:
         _close_with_the_cluster(run_dir, connection, gone)
-    report = await heal_all(run_dir, connection)
+    report = await heal_all(run_dir, connection, in_flight_s=IN_FLIGHT_S)
     left = report.left + report.errors + await _give_back_lease(run_dir, connection, gone)
     done = tuple(f"undone: {line}" for line in report.undone)
     return Leftover(str(run_dir), Found.LEFT if left else Found.HEALED, (*left, *done))

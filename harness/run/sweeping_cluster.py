@@ -18,7 +18,7 @@ from pathlib import Path
 from harness.clock import RunClock, monotonic_ns
 from harness.errors import BadInput, ExitCode, HarnessError, TargetError, Where
 from harness.faults.cluster_journal import ABOUT, KEPT_LABEL, KEPT_VALUE, KeptRun
-from harness.faults.heal import heal_pending, open_ground
+from harness.faults.heal import IN_FLIGHT_S, heal_pending, open_ground
 from harness.faults.port import Ground, LoadControl
 from harness.faults.undo import UNDO_FILE, Undo, replay
 from harness.faults.undoing import by_hand
@@ -111,7 +111,7 @@ async def _heal(
     async with open_ground(run_dir, connection, clock, healing=True) as ground:
         # The switches of an emulated world are those of our own connection: no address is taken from the cluster.
         careful = replace(ground, only_of=MANAGER, load=_load_on(about.host, ground))
-        report = await heal_pending(careful, None, watch_s=LOOKS_S)
+        report = await heal_pending(careful, None, watch_s=LOOKS_S, in_flight_s=IN_FLIGHT_S)
     if report.left:
         data = {**(kept.get("data") or {}), UNDO_FILE: (run_dir / UNDO_FILE).read_text()}
         await kube.update(CONFIG_MAP, kept | {"data": data})

@@ -38,6 +38,8 @@ LEASE_S = 4 * 3600
 """Nobody renews it here; on this host a process that died is told from one that lives."""
 LEASE_WITHIN_S = 3.0
 HEAL_WITHOUT_PARENT_S = 1.2
+OWN_IN_FLIGHT_S = 0.3
+"""For the requests that an interruption cut off: short, for who dies without a parent has two seconds in all."""
 """A process without a parent has two seconds left in all."""
 
 _interruption = Interruption()
@@ -136,8 +138,10 @@ def current_fault_id() -> str | None:
 def heal(run: RunContext) -> HealReport:
     """Not interruptible, but bounded."""
     within_s = HEAL_WITHOUT_PARENT_S if run.parent_gone else HEAL_WITHIN_S
+    in_flight_s = OWN_IN_FLIGHT_S if run.interruption.reason else 0.0
     return run.interruption.run(
-        heal_all(run.run_dir, run.connection, clock=run.clock, within_s=within_s), shielded=True
+        heal_all(run.run_dir, run.connection, clock=run.clock, within_s=within_s, in_flight_s=in_flight_s),
+        shielded=True,
     )
 
 

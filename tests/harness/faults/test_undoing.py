@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -20,6 +21,7 @@ from fakes.control.knobs import whole
 from fakes.kube.local import LocalKube
 from fakes.timing import Timing
 from harness.errors import TargetError
+from harness.faults.heal import heal_pending
 from harness.faults.undo import ObjectRef, ResetKnob, RestoreFields, undo_from_json, undo_to_json
 from harness.faults.undoing import by_hand, undo_change
 from harness.faults.world_control import HttpWorldControl, WorldControl
@@ -112,3 +114,18 @@ async def turned_for_a_node_that_went(door: str) -> AsyncIterator[WorldControl]:
 def test_undos_survive_the_journal_and_can_be_done_by_hand(undo: RestoreFields | ResetKnob) -> None:
     assert undo_from_json(undo_to_json(undo)) == undo
     assert ("kubectl patch" if isinstance(undo, RestoreFields) else "curl -X PUT") in by_hand(undo)
+
+
+@pytest.mark.looptime
+async def test_a_change_that_arrives_after_its_undo_is_undone_again(kube: LocalKube, tmp_path: Path) -> None:
+    """A killed process's last request was still on its way to a busy server when the healer was done with it."""
+    await kube.patch(CONFIG_MAP, "a", {"data": {"x": "before", "new": None}}, "inference")
+    async with make_ground(tmp_path, kube) as ground:
+        ground.undo.before("apply-1", UNDO)
+        healing = asyncio.create_task(heal_pending(ground, None, in_flight_s=0.2))
+        await asyncio.sleep(0.1)
+        assert ground.undo.replay().pending, "nobody calls it done while it may still arrive"
+        await kube.patch(CONFIG_MAP, "a", {"data": {"x": "ours", "new": "ours"}}, "inference")
+        report = await healing
+    assert report.clean and not ground.undo.replay().pending
+    assert (await kube.get(CONFIG_MAP, "a", "inference"))["data"] == {"x": "before", "theirs": "1"}
