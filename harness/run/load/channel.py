@@ -48,6 +48,7 @@ class Channel:
         "_unsent",
         "_wants_room",
         "_wire",
+        "take",
     )
 
     def __init__(self, wire: Wire, owner: Owner, tls: tuple[ssl.SSLContext, str] | None = None) -> None:
@@ -62,6 +63,8 @@ class Channel:
         self._open = False
         self._unsent: bytes | memoryview = b""
         self._wants_room = False
+        # Without TLS the owner hears of bytes at once: one call less for each token.
+        self.take: Callable[[bytes, int], None] = owner.received if tls is None else self._take_sealed
 
     @property
     def unsent(self) -> bool:
@@ -98,10 +101,8 @@ class Channel:
 
     # -- what the wire says
 
-    def take(self, data: bytes, read_ns: int) -> None:
-        if self._tls is None:
-            self._owner.received(data, read_ns)
-            return
+    def _take_sealed(self, data: bytes, read_ns: int) -> None:
+        assert self._tls is not None
         try:
             opened = self._through_tls(self._tls, data)
         except ssl.SSLError as error:

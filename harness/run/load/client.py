@@ -192,7 +192,8 @@ class Conversation:
             self.end(answer.connection_ended(), read_ns)
             return
         try:
-            answer.feed(data, read_ns)
+            if answer.feed(data, read_ns) and not exchange.may_hang_up:
+                return  # more tokens: nothing has changed
         except httptools.HttpParserError as error:
             self.end(Ending.BAD_HTTP, read_ns, str(error))
             return

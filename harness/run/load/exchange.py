@@ -10,10 +10,13 @@ import httptools
 
 from harness.clock import NS_PER_S
 from harness.run.load.arrival import Arrival
+from harness.run.load.likeness import Likeness
 from harness.run.load.outcome import Ending, Facts
 from harness.run.load.stream import TOKEN, EventReader, Meaning, interpret, interpret_whole
 
 _BODY_KEPT_BYTES = 400
+_LESSONS = 8
+"""How often a stream's likeness is looked for: a server whose events all differ is not worth more."""
 
 
 @dataclass(slots=True)
@@ -80,11 +83,8 @@ class Exchange:
 
     def take(self, meaning: Meaning, read_ns: int) -> None:
         """One event of the stream, stamped with the read that completed it."""
-        if meaning is TOKEN and self.last_token_ns is not None:  # as below, in fewer steps: most events are this one
-            self.facts.chunks += 1
-            if (gap_ns := read_ns - self.last_token_ns) > (self.gap_max_ns or 0) or self.gap_max_ns is None:
-                self.gap_max_ns = gap_ns
-            self.last_token_ns = self.last_event_ns = read_ns
+        if meaning is TOKEN and self.last_token_ns is not None:
+            self.take_tokens(1, read_ns)
             return
         self.facts.take(meaning)
         if self.first_chunk_ns is None:
@@ -100,13 +100,22 @@ class Exchange:
             self.gap_max_ns = max(self.gap_max_ns or 0, read_ns - self.last_token_ns)
         self.last_token_ns = read_ns
 
+    def take_tokens(self, count: int, read_ns: int) -> None:
+        """More events of one read that are ``TOKEN``: as ``take`` would, in fewer steps, for most events are these."""
+        assert self.last_token_ns is not None
+        self.facts.chunks += count
+        gap_ns = read_ns - self.last_token_ns
+        if self.gap_max_ns is None or gap_ns > self.gap_max_ns:
+            self.gap_max_ns = gap_ns
+        self.last_token_ns = self.last_event_ns = read_ns
+
 
 class Answer:
     """Feeds one HTTP response into its exchange. Raises ``httptools.HttpParserError`` on what is not HTTP."""
 
     __slots__ = (
-        "_events", "_exchange", "_framed", "_inflate", "_parser", "_read_ns", "_streams", "_whole", "complete",
-        "keep_alive",
+        "_between_chunks", "_chunked", "_events", "_exchange", "_framed", "_inflate", "_lessons", "_likeness",
+        "_likeness_learnt", "_parser", "_read_ns", "_streams", "_whole", "complete", "keep_alive",
     )  # fmt: skip
 
     def __init__(self, exchange: Exchange) -> None:
@@ -114,6 +123,12 @@ class Answer:
         self._events = EventReader()
         self._framed = False
         self._inflate: Any = None
+        self._chunked = False
+        self._between_chunks = False
+        self._likeness: Likeness | None = None
+        """For the next read; None while the parsers are in the middle of something."""
+        self._likeness_learnt: Likeness | None = None
+        self._lessons = _LESSONS
         self._streams = False
         self._read_ns = 0
         self._whole = bytearray()
@@ -121,10 +136,18 @@ class Answer:
         self.keep_alive = False
         self._parser = httptools.HttpResponseParser(self)
 
-    def feed(self, data: bytes, read_ns: int) -> None:
+    def feed(self, data: bytes, read_ns: int) -> bool:
+        """Whether the read was nothing but more tokens."""
+        exchange = self._exchange
+        exchange.received_bytes += len(data)
+        if (likeness := self._likeness) is not None and (tokens := likeness.tokens_in(data)):
+            exchange.take_tokens(tokens, read_ns)  # nobody else need hear of them: the parsers stand as before
+            return True
         self._read_ns = read_ns
-        self._exchange.received_bytes += len(data)
         self._parser.feed_data(data)
+        if self._chunked:
+            self._look_for_likeness(data)
+        return False
 
     @property
     def ends_with_connection(self) -> bool:
@@ -150,8 +173,10 @@ class Answer:
             self._inflate = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
         elif key == b"content-encoding" and value.lower() != b"identity":
             self._exchange.facts.bad = f"Content-Encoding {value.decode('latin-1')}, which was not asked for"
-        elif key == b"content-length" or (key == b"transfer-encoding" and b"chunked" in value.lower()):
+        elif key == b"content-length":
             self._framed = True
+        elif key == b"transfer-encoding" and b"chunked" in value.lower():
+            self._framed = self._chunked = True
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
@@ -159,6 +184,12 @@ class Answer:
             self._exchange.headers_ns = self._read_ns
             self._exchange.facts.status = status
             self._streams = status == 200 and self._exchange.facts.event_stream
+
+    def on_chunk_header(self) -> None:
+        self._between_chunks = False
+
+    def on_chunk_complete(self) -> None:
+        self._between_chunks = True
 
     def on_body(self, body: bytes) -> None:
         if self._inflate is not None:
@@ -178,6 +209,18 @@ class Answer:
         if self.complete:
             self._take_whole()
         self.keep_alive = self.complete and self._parser.should_keep_alive()  # the parser forgets it right after
+
+    def _look_for_likeness(self, read: bytes) -> None:
+        """After a read that was parsed."""
+        # The last byte tells a chunk's end from the beginning of the next one's size.
+        between = self._between_chunks and read[-1:] == b"\n" and self._events.at_rest
+        if not between or not self._streams or self._inflate is not None:
+            self._likeness = None
+            return
+        if self._lessons:
+            self._lessons -= 1
+            self._likeness_learnt = Likeness.learnt_from(read) or self._likeness_learnt
+        self._likeness = self._likeness_learnt
 
     def _inflated(self, body: bytes) -> bytes:
         try:

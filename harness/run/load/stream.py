@@ -36,6 +36,11 @@ class EventReader:
         """What came after the last whole event; text behind a cut."""
         return b"\n".join([*self._data, self._tail])
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether everything that came belonged to whole events."""
+        return not (self._tail or self._data or self._name or self._after_cr)
+
     def feed(self, chunk: bytes) -> list[SseEvent]:
         if not chunk:
             return []
@@ -72,7 +77,7 @@ class EventReader:
             chunk.startswith(b"data: ")
             and chunk.find(b"\n") == len(chunk) - 2
             and chunk.endswith(b"\n")
-            and not (self._tail or self._data or self._name or self._after_cr)
+            and self.at_rest
             and b"\r" not in chunk
         )
 
@@ -142,6 +147,18 @@ def interpret(event: SseEvent) -> Meaning:
             if choice.finish_reason is None and ((choice.delta is not None and choice.delta.content) or choice.text):
                 return TOKEN
     return _interpret_any(event)
+
+
+def text_of(data: bytes) -> str | None:
+    """The text of an event with one choice, reasoning and tool calls aside; None where it is anything else."""
+    try:
+        choices = _decode(data).choices
+    except msgspec.MsgspecError:
+        return None
+    if len(choices) != 1:
+        return None
+    delta = choices[0].delta
+    return (delta.content if delta is not None else None) or choices[0].text
 
 
 def _interpret_any(event: SseEvent) -> Meaning:
