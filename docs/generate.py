@@ -1,4 +1,4 @@
-"""Writes docs/checks.md, faults.md and history.md from the code: ``python docs/generate.py``. A test compares them."""
+"""Writes docs/{checks,faults,history,inspect}.md from the code: ``python docs/generate.py``. A test compares them."""
 
 from __future__ import annotations
 
@@ -176,7 +176,19 @@ def history_page() -> str:
     return _page(["# The files of a history", _WRITTEN, *history_page.parts()])
 
 
-PAGES = {"checks.md": checks_page, "faults.md": faults_page, "history.md": history_page}
+def inspect_page() -> str:
+    sys.path.insert(0, str(FOLDER))
+    import inspect_page
+
+    return _page(inspect_page.parts(_WRITTEN, _table))
+
+
+PAGES = {
+    "checks.md": checks_page,
+    "faults.md": faults_page,
+    "history.md": history_page,
+    "inspect.md": inspect_page,
+}
 
 
 def _check_keys(spec: type[SpecModel]) -> list[str]:

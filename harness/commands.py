@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.errors import BadInput, ExitCode
+from harness.inspection.command import inspect
 
 if TYPE_CHECKING:
     from harness.plan.trace import TraceCut
@@ -284,12 +285,30 @@ def down() -> ExitCode:
     return ExitCode.PASS
 
 
-@app.command()
-def rbac(experiment: ExperimentArg) -> ExitCode:
-    """Print the RBAC objects that allow exactly this experiment's run."""
-    from harness.run.allowing import rbac_text
+app.command()(inspect)
 
-    typer.echo(rbac_text(experiment), nl=False)
+
+@app.command()
+def rbac(
+    experiment: Annotated[
+        Path | None, typer.Argument(metavar="[EXPERIMENT]", help="An experiment file (YAML or JSON).")
+    ] = None,
+    for_inspect: Annotated[bool, typer.Option("--inspect", help="What `inspect` reads, and no more.")] = False,
+    namespace: Annotated[
+        str | None, typer.Option(help="With --inspect: of namespaced objects, only those here.")
+    ] = None,
+) -> ExitCode:
+    """Print the RBAC objects that allow exactly this experiment's run, or inspecting a cluster."""
+    if for_inspect is (experiment is not None) or (namespace is not None and not for_inspect):
+        raise BadInput("give an experiment, or --inspect", hint="gpu-harness rbac --inspect --namespace inference")
+    if experiment is None:
+        from harness.inspection.command import rbac_text as inspect_rbac_text
+
+        typer.echo(inspect_rbac_text(namespace), nl=False)
+    else:
+        from harness.run.allowing import rbac_text
+
+        typer.echo(rbac_text(experiment), nl=False)
     return ExitCode.PASS
 
 

@@ -68,7 +68,8 @@ def test_fakes_import_nothing_of_the_harness_but_the_kube_port() -> None:
 
 def test_the_harness_knows_the_fakes_only_as_a_target_or_in_virtual_time() -> None:
     found = {f for f in importers_of("fakes", "harness") if not f.startswith(VIRTUAL)}
-    assert {f for f in found if not f.startswith("harness/targets/")} == set()
+    types = "harness/inspection/types.py"  # which fields a kind has, as Kubernetes' sources say: one table of them
+    assert {f for f in found if not f.startswith("harness/targets/")} <= {types}
 
 
 def test_virtual_time_is_reached_by_its_command_only() -> None:

@@ -56,18 +56,18 @@ def needs_of_objects(objects: Iterable[tuple[Resource, Json]], namespace: str) -
     return tuple(found.values())
 
 
-def rbac_objects(needs: Sequence[Need], namespace: str) -> list[Json]:
+def rbac_objects(needs: Sequence[Need], namespace: str, name: str = NAME) -> list[Json]:
     """A service account with a role for each namespace and one for the cluster, and their bindings."""
-    account = {"kind": "ServiceAccount", "name": NAME, "namespace": namespace}
+    account = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
     objects: list[Json] = [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": namespace}}
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
     ]
     for where in sorted({need.namespace for need in needs}, key=lambda n: n or ""):
         kind = "Role" if where else "ClusterRole"
-        meta = {"name": NAME, **({"namespace": where} if where else {})}
+        meta = {"name": name, **({"namespace": where} if where else {})}
         rules = _rules([need for need in needs if need.namespace == where])
         objects.append({"apiVersion": _RBAC, "kind": kind, "metadata": meta, "rules": rules})
-        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": NAME}
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
         binding = {"apiVersion": _RBAC, "kind": f"{kind}Binding", "metadata": meta}
         objects.append(binding | {"roleRef": reference, "subjects": [account]})
     return objects

@@ -14,19 +14,16 @@ from xml.etree import ElementTree as ET
 from harness.checks.root_cause import one_line, ranked, root_cause
 from harness.checks.story import LABELS
 from harness.checks.units import clock_s
-from harness.printable import line
+from harness.printable import for_xml, line
 from harness.report.content import more, status_of
 from harness.verdict import Finding, Status, Verdict
 
 if TYPE_CHECKING:
     from harness.history.reader import History
 
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _EVIDENCE_ROWS = 30
 _MESSAGE = 400
 _PART = re.compile(f" ({'|'.join(LABELS)})")
-_LONGEST = 20_000
-"""Characters of one text: readers cut, or refuse, what is much longer."""
 
 
 def junit_xml(history: History, verdict: Verdict) -> str:
@@ -35,19 +32,19 @@ def junit_xml(history: History, verdict: Verdict) -> str:
     failures, errors = statuses.count(Status.FAIL), statuses.count(Status.UNKNOWN)
     counts = {"tests": str(len(statuses)), "failures": str(failures), "errors": str(errors)}
     # No test is ever skipped: what could not be judged is an error.
-    name = _text(run.title or run.experiment or "gpu-harness")
+    name = for_xml(run.title or run.experiment or "gpu-harness")
     suites = ET.Element("testsuites", {"name": "gpu-harness", **counts})
     took = f"{max(0.0, clock_s(run.load_end_ns - run.load_start_ns)):.3f}"
     suite = ET.SubElement(suites, "testsuite", {"name": name, "id": "0", **counts, "skipped": "0", "time": took})
     if run.started_utc:
-        suite.set("timestamp", _text(run.started_utc.removesuffix("Z")))  # always UTC; not all readers know the Z
+        suite.set("timestamp", for_xml(run.started_utc.removesuffix("Z")))  # always UTC; not all readers know the Z
     properties = ET.SubElement(suite, "properties")
     for key, value in (
         ("verdict", verdict.status.value), ("sentence", verdict.sentence),
         ("root_cause", root_cause(ranked(verdict))), ("seed", run.seed), ("target", run.target),
         ("time_scale", run.time_scale), ("commit", run.commit), ("command", run.command),
     ):  # fmt: skip
-        ET.SubElement(properties, "property", {"name": key, "value": _text(str(value))})
+        ET.SubElement(properties, "property", {"name": key, "value": for_xml(str(value))})
     seen: Counter[str] = Counter()
     for finding in verdict.findings:
         seen[finding.check] += 1
@@ -59,24 +56,19 @@ def junit_xml(history: History, verdict: Verdict) -> str:
 
 def _case(suite: ET.Element, finding: Finding, name: str, experiment: str) -> None:
     about = {"classname": f"gpu-harness.{finding.role.value}", "name": name, "time": "0"}
-    case = ET.SubElement(suite, "testcase", about | ({"file": _text(experiment)} if experiment else {}))
+    case = ET.SubElement(suite, "testcase", about | ({"file": for_xml(experiment)} if experiment else {}))
     status = status_of(finding)
-    sentence = _text(finding.sentence + (f" [{finding.because}]" if finding.because else ""))
+    sentence = for_xml(finding.sentence + (f" [{finding.because}]" if finding.because else ""))
     if status is not Status.PASS:
         tag = "failure" if status is Status.FAIL else "error"
         # Readers show the message alone in their lists, so it is the cause, on one line.
-        trouble = ET.SubElement(case, tag, {"message": _text(_line(finding)), "type": status.value})
+        trouble = ET.SubElement(case, tag, {"message": for_xml(_line(finding)), "type": status.value})
         rows = [f"{row.ref}: {row.text}" for row in finding.evidence[:_EVIDENCE_ROWS]]
         told = _PART.sub(r"\n\1", finding.story)
-        trouble.text = _text("\n".join(text for text in (sentence, told, *rows, more(finding, _EVIDENCE_ROWS)) if text))
+        texts = (sentence, told, *rows, more(finding, _EVIDENCE_ROWS))
+        trouble.text = for_xml("\n".join(text for text in texts if text))
     ET.SubElement(case, "system-out").text = sentence
 
 
 def _line(finding: Finding) -> str:
     return line(one_line(finding) + (f" [{finding.because}]" if finding.because else ""), _MESSAGE)
-
-
-def _text(text: str) -> str:
-    """Without the control characters that no XML may hold."""
-    whole = _NOT_XML.sub("�", text)
-    return whole if len(whole) <= _LONGEST else whole[: _LONGEST - 1] + "…"

@@ -100,14 +100,14 @@ def read_documents(path: Path) -> tuple[Document, ...]:
     """All documents of a file, at least one; empty YAML documents between ``---`` lines are left out."""
     text = _read_text(path)
     if path.suffix == ".json":
-        return (_read_json(path, text),)
+        return (json_document(path, text),)
     if path.suffix not in _YAML:
         raise BadInput(
             f"has the ending {path.suffix or 'none'!r}, which says neither YAML nor JSON",
             where=Where(str(path)),
             hint="name it .yaml, .yml or .json: Chaos Toolkit reads no other endings",
         )
-    documents = tuple(_read_yaml(path, text))
+    documents = tuple(yaml_documents(path, text))
     if not documents:
         raise BadInput("is empty", where=Where(str(path), 1))
     return documents
@@ -146,10 +146,11 @@ def _read_text(path: Path) -> str:
 # --- YAML ------------------------------------------------------------------------------------------------------------
 
 
-def _read_yaml(path: Path, text: str) -> Iterator[Document]:
+def yaml_documents(path: Path, text: str, loader_type: type[yaml.SafeLoader] = yaml.SafeLoader) -> Iterator[Document]:
+    """The documents of a text that was read from ``path``; those that hold nothing are left out. BadInput."""
     file = str(path)
     try:
-        loader = yaml.SafeLoader(text)
+        loader = loader_type(text)
         while loader.check_node():
             node = loader.get_node()
             if node is None:
@@ -250,7 +251,8 @@ def _collect_lines(node: yaml.Node, at: KeyPath, lines: dict[KeyPath, int]) -> N
 # --- JSON ------------------------------------------------------------------------------------------------------------
 
 
-def _read_json(path: Path, text: str) -> Document:
+def json_document(path: Path, text: str) -> Document:
+    """The document of a text that was read from ``path``. BadInput."""
     file = str(path)
     try:
         data = json.loads(text)

@@ -1,0 +1,176 @@
+"""Manifests from files, folders and standard input, as objects. Whatever is no manifest is told in one message."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import yaml
+
+from harness.errors import BadInput, Where
+from harness.inspection.seen import Seen, items, text
+from harness.spec.document import Document, KeyPath, json_document, nearest, yaml_documents
+from harness.spec.mistakes import show
+
+ENDINGS = (".yaml", ".yml", ".json")
+LONGEST_BYTES = 8 << 20
+"""Of one file. The largest that people apply, bundles of CRDs, have half of it."""
+MOST_FILES = 5_000
+STDIN = Path("-")
+_STDIN_NAME = Path("stdin")
+_KUSTOMIZE = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_TEMPLATE = re.compile(r"\{\{-?\s*(?:/\*|\.|\$|[a-z]+\b)")
+_HELM = re.compile(r"\{\{-?[^}\n]*\.(?:Values|Release|Chart)\b")
+"""Also where it stands in quotes, so that it is YAML. Rules of alerts have templates of their own, with other names."""
+
+
+class _ManifestLoader(yaml.SafeLoader):
+    """As Kubernetes reads YAML: a date is a text, and so is a lone ``=``."""
+
+
+_ManifestLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in known if not tag.endswith((":timestamp", ":value"))]
+    for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read_paths(paths: Iterable[Path]) -> tuple[tuple[Seen, ...], tuple[str, ...]]:
+    """The objects, and a note on every file of a folder that holds none. BadInput for what cannot be read."""
+    found: list[Seen] = []
+    notes: list[str] = []
+    for path in paths:
+        if path == STDIN:
+            found += _objects(_STDIN_NAME, _read(sys.stdin.buffer.fileno(), _STDIN_NAME))
+        elif path.is_dir():
+            found += _folder(path, notes)
+        else:
+            found += _objects(path, _open(path))
+    return tuple(found), tuple(notes)
+
+
+def _folder(folder: Path, notes: list[str]) -> list[Seen]:
+    found: list[Seen] = []
+    files = 0
+    for file in _files(folder):
+        files += 1
+        if files > MOST_FILES:
+            raise BadInput(
+                f"holds more than {MOST_FILES} manifests", where=Where(str(folder)), hint="name a folder below it"
+            )
+        content = _open(file)
+        documents = list(_documents(file, content))
+        # Values of a chart, a pipeline's configuration: YAML that is no manifest lies beside manifests everywhere.
+        if not any(_is_object(document.data) for document in documents):
+            notes.append(f"{file}: no Kubernetes object in it")
+            continue
+        found += _objects(file, content, documents)
+    if not files:
+        raise BadInput("holds no manifest", where=Where(str(folder)), hint=f"files end in {', '.join(ENDINGS)}")
+    return found
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """In the order of their names; without folders that begin with a dot, and without following links to folders."""
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith("."))
+        where = Where(here)
+        if kustomization := next((n for n in _KUSTOMIZE if n in names), None):
+            raise BadInput(
+                f"is a Kustomize folder: {kustomization} makes the objects, and its patches are none",
+                where=where,
+                hint=f"kubectl kustomize {here} | gpu-harness inspect -",
+            )
+        if "Chart.yaml" in names:
+            raise BadInput(
+                "is a Helm chart, whose templates are no manifests yet",
+                where=where,
+                hint=f"helm template {here} | gpu-harness inspect -",
+            )
+        yield from (Path(here, name) for name in sorted(names) if name.endswith(ENDINGS) and not name.startswith("."))
+
+
+def _open(path: Path) -> bytes:
+    where = Where(str(path))
+    if not path.exists():
+        siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = nearest(path.name, siblings)
+        hint = f"did you mean {path.parent / near}?" if near else f"looked in {path.parent.absolute()}"
+        raise BadInput("there is no such file or folder", where=where, hint=hint)
+    if not path.is_file():
+        raise BadInput("is a pipe or a device, not a file", where=where, hint="use - for standard input")
+    try:
+        with path.open("rb") as file:
+            return _read(file.fileno(), path)
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", where=where) from None
+
+
+def _read(descriptor: int, path: Path) -> bytes:
+    with os.fdopen(os.dup(descriptor), "rb") as file:
+        data = file.read(LONGEST_BYTES + 1)
+    if len(data) > LONGEST_BYTES:
+        raise BadInput(
+            f"is larger than {LONGEST_BYTES >> 20} MiB", where=Where(str(path)), hint="is it the right file? split it"
+        )
+    return data
+
+
+def _documents(path: Path, data: bytes) -> Iterator[Document]:
+    where = Where(str(path))
+    try:
+        content = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"is not UTF-8 text (byte {error.start})", where=where, hint="is it the right file? save it as UTF-8"
+        ) from None
+    if path.suffix == ".json" or (path == _STDIN_NAME and content.lstrip()[:1] == "{"):
+        yield json_document(path, content)
+        return
+    if helm := _HELM.search(content):
+        raise _not_rendered(path, content, helm)
+    try:
+        yield from yaml_documents(path, content, _ManifestLoader)
+    except BadInput as error:
+        if not (template := _TEMPLATE.search(content)):
+            raise
+        raise _not_rendered(path, content, template) from error
+
+
+def _not_rendered(path: Path, content: str, found: re.Match[str]) -> BadInput:
+    return BadInput(
+        "is a template, not a manifest: {{ }} is still in it",
+        where=Where(str(path), content.count("\n", 0, found.start()) + 1),
+        hint="render it first: helm template CHART | gpu-harness inspect -",
+    )
+
+
+def _is_object(data: object) -> bool:
+    return isinstance(data, dict) and bool(text(data, "apiVersion")) and bool(text(data, "kind"))
+
+
+def _objects(path: Path, data: bytes, documents: list[Document] | None = None) -> list[Seen]:
+    found: list[Seen] = []
+    for document in _documents(path, data) if documents is None else documents:
+        found += _of_document(document, document.data, ())
+    if not found and documents is None:
+        raise BadInput("holds no Kubernetes object", where=Where(str(path), 1), hint="is it the right file?")
+    return found
+
+
+def _of_document(document: Document, data: object, at: KeyPath) -> Iterator[Seen]:
+    if not isinstance(data, dict):
+        raise document.mistake(at, f"is {show(data)}, not a Kubernetes object")
+    for key in ("apiVersion", "kind"):
+        if not text(data, key):
+            raise document.mistake((*at, key), f"the object has no {key}", "is this a Kubernetes manifest?")
+    if text(data, "kind").endswith("List") and isinstance(data.get("items"), list):
+        for index, item in items(data, "items"):
+            yield from _of_document(document, item, (*at, "items", index))
+        return
+    seen = Seen(data, document, at)
+    if not seen.name:
+        raise document.mistake((*at, "metadata", "name"), "the object has no name", "add metadata.name")
+    yield seen

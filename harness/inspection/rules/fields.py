@@ -1,0 +1,115 @@
+"""Keys and values of manifests that the API server drops in silence, or refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.inspection.crds.shapes import Shape, shape_of
+from harness.inspection.objects import Objects
+from harness.inspection.rule import Rule, Severity, Sighting
+from harness.inspection.rules.writers import last_applied
+from harness.inspection.seen import Seen, dotted, items, text
+from harness.inspection.types import Wrong, belongs, pod_template, type_for, wrongs
+from harness.inspection.workloads import workloads_of
+from harness.kube.port import Json
+from harness.spec.mistakes import show
+
+REMOVED = {
+    ("autoscaling/v2beta1", "HorizontalPodAutoscaler"): ("autoscaling/v2", "Kubernetes 1.25"),
+    ("autoscaling/v2beta2", "HorizontalPodAutoscaler"): ("autoscaling/v2", "Kubernetes 1.26"),
+    ("policy/v1beta1", "PodDisruptionBudget"): ("policy/v1", "Kubernetes 1.25"),
+    ("batch/v1beta1", "CronJob"): ("batch/v1", "Kubernetes 1.25"),
+    ("discovery.k8s.io/v1beta1", "EndpointSlice"): ("discovery.k8s.io/v1", "Kubernetes 1.25"),
+    ("extensions/v1beta1", "Deployment"): ("apps/v1", "Kubernetes 1.16"),
+    ("apps/v1beta1", "Deployment"): ("apps/v1", "Kubernetes 1.16"),
+    ("apps/v1beta2", "Deployment"): ("apps/v1", "Kubernetes 1.16"),
+    ("karpenter.sh/v1alpha5", "Provisioner"): ("karpenter.sh/v1 NodePool", "Karpenter 1.0"),
+    ("karpenter.sh/v1beta1", "NodePool"): ("karpenter.sh/v1", "Karpenter 1.1"),
+    ("karpenter.sh/v1beta1", "NodeClaim"): ("karpenter.sh/v1", "Karpenter 1.1"),
+    ("llmd.ai/v1alpha1", "VariantAutoscaling"): (
+        "the annotation llm-d.ai/managed on the HPA or ScaledObject", "WVA v0.8.0",
+    ),
+}  # fmt: skip
+"""By API version and kind: what there is instead, and what served it last but one."""
+_MOST = 20
+"""Of one object: who writes a whole section in the wrong place need not read each of its keys."""
+
+
+def _shapes(objects: Objects) -> dict[str, Shape]:
+    """Of the CRDs among the objects."""
+    found: dict[str, Shape] = {}
+    for crd in objects.of("CustomResourceDefinition"):
+        for _, version in items(crd.data, "spec", "versions"):
+            schema = version.get("schema")
+            shape = shape_of(schema.get("openAPIV3Schema")) if isinstance(schema, dict) else None
+            group, kind = text(crd.data, "spec", "group"), text(crd.data, "spec", "names", "kind")
+            if shape is not None:
+                found[f"{group}/{text(version, 'name')}.{kind}"] = shape
+    return found
+
+
+def _wrongs(objects: Objects) -> Iterator[tuple[Seen, Wrong]]:
+    shapes = _shapes(objects)
+    for seen in objects.seen:
+        # What the API server dropped is not in a live object any more, but in what was applied.
+        data: Json = last_applied(seen) if objects.live else seen.data
+        if not data or seen.kind == "CustomResourceDefinition":
+            continue
+        if (type_ := type_for(seen.api_version, seen.kind, shapes)) is not None:
+            found = wrongs(type_, data)
+        else:
+            found = (w for owned in workloads_of(seen) for w in wrongs(pod_template(), owned.template, owned.at))
+        for count, wrong in enumerate(found):
+            if count < _MOST:
+                yield seen, wrong
+
+
+def _unknown(objects: Objects) -> Iterator[Sighting]:
+    for seen, wrong in _wrongs(objects):
+        if not wrong.wanted:
+            struct_at = dotted(wrong.parents[-1][0]) or "the top"
+            right = belongs(wrong) or f"known there: {', '.join(sorted(wrong.parents[-1][1].fields))}"
+            yield Sighting(seen, wrong.at, f"{struct_at} of a {seen.kind} has no field {wrong.at[-1]}", right)
+
+
+def _mistyped(objects: Objects) -> Iterator[Sighting]:
+    for seen, wrong in _wrongs(objects):
+        if wrong.wanted:
+            yield Sighting(seen, wrong.at, f"it is {show(wrong.value)}", wrong.wanted)
+
+
+def _removed(objects: Objects) -> Iterator[Sighting]:
+    for seen in objects.seen:
+        if gone := REMOVED.get((seen.api_version, seen.kind)):
+            instead, since = gone
+            said = f"{seen.api_version} {seen.kind} is gone since {since}"
+            yield Sighting(seen, ("apiVersion",), said, instead)
+
+
+UNKNOWN_FIELD = Rule(
+    "unknown-field", Severity.ERROR,
+    "The API server drops this key, and what it was meant to do is not done.",
+    "the key where it belongs",
+    "move or correct it; kubectl apply --validate=strict refuses such a manifest",
+    "A grace written under the container was dropped, and the pods had thirty seconds.",
+    "kubernetes v1.37 types; kubernetes.io, Field validation", ("every kind whose fields are known",), _unknown,
+)  # fmt: skip
+MISTYPED_VALUE = Rule(
+    "value-of-wrong-type", Severity.ERROR,
+    "The API server refuses the object: a value is not of the type that its key has.",
+    "a value of that type",
+    "correct it",
+    "The object is not changed, and what runs is what was there before.",
+    "kubernetes v1.37 types", ("every kind whose fields are known",), _mistyped,
+)  # fmt: skip
+REMOVED_API_VERSION = Rule(
+    "removed-api-version", Severity.ERROR,
+    "No server of today knows this version of the kind.",
+    "the version that took its place",
+    "change apiVersion, and the fields that changed with it",
+    "The object is refused, and nobody scales, protects or makes what it was for.",
+    "kubernetes.io, Deprecated API Migration Guide; karpenter.sh, Upgrade Guide",
+    tuple(dict.fromkeys(kind for _, kind in REMOVED)), _removed,
+)  # fmt: skip
+
+FIELDS = (UNKNOWN_FIELD, MISTYPED_VALUE, REMOVED_API_VERSION)

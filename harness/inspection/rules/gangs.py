@@ -1,0 +1,132 @@
+"""Pods that must run together, or not at all; and how pods ask for the devices they share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from harness.inspection.objects import Objects
+from harness.inspection.rule import Rule, Severity, Sighting
+from harness.inspection.seen import Seen, mapping, text, whole
+from harness.inspection.workloads import GPU_RESOURCE, Workload
+from harness.spec.document import KeyPath
+
+_MIN: dict[str, KeyPath] = {
+    "scheduling.k8s.io": ("spec", "schedulingPolicy", "gang", "minCount"),
+    "scheduling.x-k8s.io": ("spec", "minMember"),
+    "scheduling.volcano.sh": ("spec", "minMember"),
+    "scheduling.run.ai": ("spec", "minMember"),
+}
+"""By API group of a PodGroup: the fewest members that may run."""
+
+
+def group_of(workload: Workload) -> str:
+    """The name of the PodGroup that its pods belong to, whichever system's it is; empty for none."""
+    return (
+        text(workload.pod_spec, "schedulingGroup", "podGroupName")
+        or workload.labels.get("scheduling.x-k8s.io/pod-group", "")
+        or workload.annotations.get("scheduling.k8s.io/group-name", "")
+        or workload.annotations.get("pod-group-name", "")
+    )
+
+
+def _larger_than_members(objects: Objects) -> Iterator[Sighting]:
+    for group in objects.of("PodGroup"):
+        at = _MIN.get(group.group, ())
+        least = whole(group.data, *at) if at else None
+        members = [w for w in objects.workloads if w.namespace == group.namespace and group_of(w) == group.name]
+        members = objects.one_each(members, group)
+        if least is None or not members or any(w.object.kind in ("CronJob", "DaemonSet") for w in members):
+            continue
+        pods = sum((1 if w.replicas is None else w.replicas) * w.group_size for w in members)
+        if 0 < pods < least:
+            names = ", ".join(dict.fromkeys(w.object.ref for w in members))
+            yield Sighting(group, at, f"it needs {least} members, and {names} has {pods}")
+
+
+def _group_not_there(objects: Objects) -> Iterator[Sighting]:
+    groups = {(g.name, g.namespace) for g in objects.of("PodGroup")}
+    for workload in objects.workloads:
+        name = text(workload.pod_spec, "schedulingGroup", "podGroupName")
+        if objects.live and name and (name, workload.namespace) not in groups:
+            at = (*workload.spec_at, "schedulingGroup", "podGroupName")
+            yield Sighting(workload.object, at, f"there is no PodGroup {workload.namespace}/{name}")
+
+
+def _one_by_one(objects: Objects) -> Iterator[Sighting]:
+    for workload in objects.workloads:
+        seen = workload.object
+        size = whole(seen.data, "spec", "leaderWorkerTemplate", "size") or 1
+        if (
+            seen.kind != "LeaderWorkerSet"
+            or size < 2
+            or not workload.asks_for_gpus
+            or workload.at[-1] != "workerTemplate"
+        ):
+            continue
+        if not (workload.pod_spec.get("schedulerName") or group_of(workload) or _queued(seen, workload)):
+            at = ("spec", "leaderWorkerTemplate", "size")
+            yield Sighting(seen, at, f"groups of {size} pods with GPUs, placed one by one by the default scheduler")
+
+
+def _queued(seen: Seen, workload: Workload) -> bool:
+    return any("kueue.x-k8s.io/queue-name" in labels for labels in (seen.labels, workload.labels))
+
+
+def _half_asked(objects: Objects) -> Iterator[Sighting]:
+    for workload in objects.workloads:
+        for index, container in workload.containers:
+            asked, limits = mapping(container, "resources", "requests"), mapping(container, "resources", "limits")
+            for name in dict.fromkeys([*asked, *limits]):
+                if not isinstance(name, str) or not GPU_RESOURCE.match(name):
+                    continue
+                at: KeyPath = (*workload.container_at(index), "resources")
+                amount, limit = text(asked, name), text(limits, name)
+                if name not in limits:
+                    yield Sighting(workload.object, (*at, "requests", name), f"{name} is requested without a limit")
+                elif name in asked and amount != limit:
+                    said = f"{name}: {amount} is requested, with a limit of {limit}"
+                    yield Sighting(workload.object, (*at, "limits", name), said)
+                elif not re.fullmatch(r"\d+[kMG]?", limit):
+                    said = f"{name}: {limit} is no whole number of devices"
+                    yield Sighting(workload.object, (*at, "limits", name), said)
+
+
+GANG_LARGER_THAN_MEMBERS = Rule(
+    "gang-larger-than-its-members", Severity.ERROR,
+    "The group waits for more members than there are, so none of them ever runs.",
+    "a minimum of at most the members' replicas",
+    "lower the minimum, or raise the replicas",
+    "Leaders held GPUs while their group waited for members that nobody would make.",
+    "kubernetes-sigs/lws#167; kubernetes v1.37 gangscheduling: waiting for minCount pods from a gang", ("PodGroup",),
+    _larger_than_members,
+)  # fmt: skip
+GROUP_NOT_THERE = Rule(
+    "gang-without-its-group", Severity.ERROR,
+    "The pods name a PodGroup that is not there, and wait for it.",
+    "a PodGroup of that name in the pods' namespace",
+    "create the PodGroup, or take schedulingGroup out",
+    "The scheduler holds such pods back: waiting for pod's pod group to appear.",
+    "kubernetes v1.37 pkg/scheduler/framework/plugins/gangscheduling", ("Deployment", "ReplicaSet", "Job", "Pod"),
+    _group_not_there, live_only=True,
+)  # fmt: skip
+GANG_ONE_BY_ONE = Rule(
+    "gang-placed-one-by-one", Severity.WARNING,
+    "Nothing places the group as a whole: a part of it may hold GPUs and wait for the rest for ever.",
+    "a gang scheduler (schedulerName and its group), a Kueue queue, or a PodGroup",
+    "let a gang scheduler or Kueue place it",
+    "Leaders were placed and their workers waited for ever; two half-placed groups blocked each other.",
+    "kubernetes-sigs/lws#167, koordinator-sh/koordinator#872, ray-project/kuberay#5002", ("LeaderWorkerSet",),
+    _one_by_one,
+)  # fmt: skip
+GPU_HALF_ASKED = Rule(
+    "gpu-request-and-limit-differ", Severity.ERROR,
+    "The API server refuses the pod: devices are whole, and a request must equal its limit.",
+    'limits: {nvidia.com/gpu: "1"}',
+    "write the limit; the request may be left out",
+    "Its Deployment is taken, and its ReplicaSet fails to make a single pod.",
+    "kubernetes v1.37 pkg/apis/core/validation: limit must be set for non overcommitable resources",
+    ("Deployment", "StatefulSet", "DaemonSet", "Job", "Pod"), _half_asked,
+)  # fmt: skip
+
+GANGS = (GANG_LARGER_THAN_MEMBERS, GROUP_NOT_THERE, GANG_ONE_BY_ONE, GPU_HALF_ASKED)
