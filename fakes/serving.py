@@ -7,8 +7,9 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import ssl
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,13 @@ from aiohttp import web
 
 HOST = "127.0.0.1"
 PARENT_FD_ENV = "GPU_HARNESS_PARENT_FD"
+
+
+def on_loopback() -> socket.socket:
+    """Bound to a free port."""
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    bound.bind((HOST, 0))
+    return bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +36,14 @@ class Served:
 
 
 async def serve_while(
-    running: Coroutine[Any, Any, None], apps: Mapping[str, Served], ready: Path, ttl_s: float | None
+    running: Coroutine[Any, Any, None],
+    apps: Mapping[str, Served],
+    ready: Path,
+    ttl_s: float | None,
+    bind: Callable[[], socket.socket] = on_loopback,
 ) -> None:
-    """Runs ``running`` beside ``apps`` until a signal, the end of ``ttl_s``, or the parent's end.
+    """Runs ``running`` beside ``apps`` until a signal, the end of ``ttl_s``, or the parent's end. ``bind`` makes the
+    sockets that they are served on.
 
     ``ready`` is written (atomically) with the URL of each of ``apps``, by its name, once all of them answer.
     """
@@ -38,7 +51,7 @@ async def serve_while(
     _stop_on(stop, ttl_s)
     task = asyncio.create_task(running)
     task.add_done_callback(lambda _: stop.set())
-    runners = {name: await _listen(served) for name, served in apps.items()}
+    runners = {name: await _listen(served, bind()) for name, served in apps.items()}
     urls = {
         name: f"{'https' if apps[name].tls else 'http'}://{HOST}:{runner.addresses[0][1]}"
         for name, runner in runners.items()
@@ -55,10 +68,10 @@ async def serve_while(
     await asyncio.gather(*(runner.cleanup() for runner in runners.values()))
 
 
-async def _listen(served: Served) -> web.AppRunner:
+async def _listen(served: Served, bound: socket.socket) -> web.AppRunner:
     runner = web.AppRunner(served.app, access_log=None, shutdown_timeout=0.2, handler_cancellation=True)
     await runner.setup()
-    await web.TCPSite(runner, HOST, 0, ssl_context=served.tls).start()
+    await web.SockSite(runner, bound, ssl_context=served.tls).start()
     return runner
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from fakes.clock import WallClock
 from fakes.cloud.cloud import Cloud, Instance
@@ -38,6 +38,7 @@ from fakes.metrics.gpu_scraper import GpuNode, GpuScraper
 from fakes.metrics.resource_metrics import ResourceMetrics, Uses
 from fakes.metrics.scraper import Scraper
 from fakes.metrics.source import LocalSource
+from fakes.nodes.announcer import Announcer
 from fakes.nodes.assigned import AssignedPods
 from fakes.nodes.images import Registry
 from fakes.nodes.kubelet import Kubelet
@@ -62,10 +63,31 @@ MakeKube = Callable[[str], Kube]
 """A Kube port for a component, whose name is the field manager of what it writes."""
 
 
+class Fleet(Protocol):
+    """Machines with kubelets of their own, in place of the hollow ones."""
+
+    def boot(self, instance: Instance) -> None:
+        """The instance has power from now on."""
+        ...
+
+    def lost(self, instance: Instance) -> None:
+        """It has none any more, and never comes back."""
+        ...
+
+    def wire(self, control: Control) -> None:
+        """Adds the knobs and verbs of nodes and their devices."""
+        ...
+
+    async def run(self) -> None:
+        """Until cancelled; then all of them are off."""
+        ...
+
+
 class Surroundings:
     """``kube`` is the control plane's way in, on which each client here has a door. Needs a running event loop.
 
-    With a ``switchboard`` model servers and scrapes need no sockets, and nothing here does.
+    With a ``switchboard`` model servers and scrapes need no sockets, and nothing here does. With a ``fleet`` the
+    machines are real, and so are their pods.
     """
 
     def __init__(
@@ -75,8 +97,10 @@ class Surroundings:
         kube: MakeKube,
         ledger: LedgerFile | None = None,
         switchboard: Switchboard | None = None,
+        fleet: Fleet | None = None,
     ) -> None:
         self.config = config
+        self._fleet = fleet
         self.wall = wall
         self.timing = Timing(config.time_scale, PRESETS[config.preset])
         self._past_doors = kube
@@ -120,9 +144,12 @@ class Surroundings:
         control, pods = self.control, self._pod_trouble
         wire_cloud(control, self.cloud)
         wire_doors(control, self._doors)
-        wire_nodes(control, self.kubelets, pods, self.gateway)
-        wire_pools(control, self.cloud, self.kubelets, self._plugin_late_s)
-        wire_pods(control, self.kubelets, pods, self.registry)
+        if self._fleet is not None:
+            self._fleet.wire(control)
+        else:
+            wire_nodes(control, self.kubelets, pods, self.gateway)
+            wire_pools(control, self.cloud, self.kubelets, self._plugin_late_s)
+            wire_pods(control, self.kubelets, pods, self.registry)
         wire_traffic(control, self.gateway, self.scraper, self.metrics, self.timing)
 
     async def run(self) -> None:
@@ -155,13 +182,22 @@ class Surroundings:
             CloudNodeController(kube("cloud-controller-manager"), self.cloud).run(),
             keep_leading(kube("karpenter"), wall, timing, "karpenter-leader-election"),
             self._pod_informer.run(),
+            *self._real_parts(),
             self.scraper.run(),
             self.gpu_scraper.run(),
             self.gateway_scraper.run(),
             self.gateway.run(),
         ]
 
+    def _real_parts(self) -> list[Coroutine[Any, Any, None]]:
+        if self._fleet is None:
+            return []
+        return [self._fleet.run(), Announcer(self.kube("kubelet"), self._pod_informer).run()]
+
     def _boot(self, instance: Instance) -> None:
+        if self._fleet is not None:
+            self._fleet.boot(instance)
+            return
         kubelet = Kubelet(
             instance.machine,
             self.kube("kubelet", instance.node),
@@ -198,7 +234,9 @@ class Surroundings:
             await asyncio.sleep(renew_s)
 
     def _lost(self, instance: Instance) -> None:
-        if kubelet := self.kubelets.pop(instance.node, None):
+        if self._fleet is not None:
+            self._fleet.lost(instance)
+        elif kubelet := self.kubelets.pop(instance.node, None):
             kubelet.kill()
 
     def _container_uses(self) -> dict[str, Uses]:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import socket
 import ssl
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,8 +19,8 @@ from fakes.config import WorldConfig
 from fakes.control.api import control_app
 from fakes.metrics.api_server import MetricsApi, metrics_app
 from fakes.metrics.external_metrics import ExternalMetrics
-from fakes.serving import Served, serve_while
-from fakes.surroundings import Surroundings
+from fakes.serving import Served, on_loopback, serve_while
+from fakes.surroundings import Fleet, Surroundings
 from fakes.vllm.ledger import LedgerFile
 from harness.kube.http import HttpKube
 from harness.kube.port import Kube
@@ -26,9 +28,17 @@ from harness.kube.shared_watches import SharedWatches, SharingKube
 
 
 async def surround(
-    config: WorldConfig, kubeconfig: Path, ready: Path, *, serving: ssl.SSLContext, ledger: Path | None
+    config: WorldConfig,
+    kubeconfig: Path,
+    ready: Path,
+    *,
+    serving: ssl.SSLContext,
+    ledger: Path | None,
+    fleet: Fleet | None = None,
+    bind: Callable[[], socket.socket] = on_loopback,
 ) -> None:
-    """``ready`` is written with ``gateway_url``, ``control_url`` and ``metrics_url`` once they answer."""
+    """``ready`` is written with ``gateway_url``, ``control_url`` and ``metrics_url`` once they answer. ``fleet``: real
+    machines in place of hollow ones; ``bind`` makes the sockets that all is served on."""
     async with AsyncExitStack() as connections:
         kubes: dict[str, Kube] = {}
 
@@ -46,7 +56,7 @@ async def surround(
             return kubes[field_manager]
 
         wall = WallClock(datetime.now(UTC))
-        around = Surroundings(config, wall, kube, LedgerFile(ledger) if ledger is not None else None)
+        around = Surroundings(config, wall, kube, LedgerFile(ledger) if ledger is not None else None, fleet=fleet)
         metrics: list[MetricsApi] = [around.metrics, around.metrics.v1beta2, ExternalMetrics(around.metrics)]
         apps = {
             "gateway_url": Served(around.gateway.app()),
@@ -56,7 +66,7 @@ async def surround(
             "gpu_metrics_url": Served(around.gpu_scraper.app()),
             "metrics_url": Served(metrics_app(metrics), serving),
         }
-        await serve_while(around.run(), apps, ready, ttl_s=None)
+        await serve_while(around.run(), apps, ready, ttl_s=None, bind=bind)
 
 
 def front_door(certificate: Path, key: Path, front_proxy_authority: Path) -> ssl.SSLContext:
@@ -67,12 +77,16 @@ def front_door(certificate: Path, key: Path, front_proxy_authority: Path) -> ssl
     return context
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m harness.targets.controlplane.surround")
+def arguments(module: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"python -m {module}")
     for name in ("config", "kubeconfig", "ready", "certificate", "key", "front-proxy-authority"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--ledger", type=Path, default=None)
-    args = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    args = arguments("harness.targets.controlplane.surround").parse_args()
     door = front_door(args.certificate, args.key, args.front_proxy_authority)
     config = WorldConfig.read(args.config)
     asyncio.run(surround(config, args.kubeconfig, args.ready, serving=door, ledger=args.ledger))
