@@ -13,7 +13,7 @@ import numpy as np
 from harness.checks.rows import rows_of
 from harness.checks.units import NS_PER_S, count, listed
 from harness.history.lives import Life, lives, node_of, workload_pods
-from harness.history.tables import WALL_CLOCK_MARK, Mark, ObjectEvent, ObjectEventType
+from harness.history.tables import SERVER_TIME_MARK, WALL_CLOCK_MARK, Mark, ObjectEvent, ObjectEventType
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
 if TYPE_CHECKING:
@@ -46,6 +46,15 @@ class _Clock:
             self._least_s, self.ref, self.t_ns = late_s, f"objects:{event.index}", event.t_ns
             self.ahead_s = max(0.0, -late_s)
 
+    def told(self, late_s: float, took_s: float, mark: Mark) -> None:
+        """It was asked for its time of day: what came is older than the answer by no more than that took, and by the
+        part of a second that was cut. So one answer proves both."""
+        self.seen += 1
+        ahead_s, behind_s = max(0.0, -late_s), max(0.0, late_s - took_s - _STAMP_S)
+        if max(ahead_s, behind_s) > self.off_s:
+            self.ahead_s, self.behind_s = ahead_s, behind_s
+            self.ref, self.t_ns = f"marks:{mark.index}", mark.t_ns
+
     def settle(self) -> None:
         if self.seen >= _STAMPS_MIN:
             self.behind_s = max(0.0, self._least_s - _STAMP_S)
@@ -62,11 +71,12 @@ class _Clock:
 def clocks_agree(history: History) -> Finding:
     """A stamp from the future proves a clock that is ahead; one that is behind shows in the least late of several.
 
-    Stamps are compared with the recorder's time of day: of the API server those of new objects, of a node its
-    heartbeats and the starts of its containers. The load shares the run's own clock, so its tokens must come while
-    their pod is there. A time of day that was set in the middle of the run counts as off, too.
+    Stamps are compared with the recorder's time of day: of the API server those of new objects and the time of day in
+    its answers, of a node its heartbeats and the starts of its containers. The load shares the run's own clock, so its
+    tokens must come while their pod is there. A time of day that was set in the middle of the run counts as off, too.
 
-    UNKNOWN when the recorder did not note its time of day, as in runs of old, or when no object was made meanwhile.
+    UNKNOWN when the recorder did not note its time of day, as in runs of old, or when the API server neither made an
+    object meanwhile nor told its own.
     """
     noted = [mark for mark in history.marks if mark.name == WALL_CLOCK_MARK and _seconds(mark.value) is not None]
     clocks = [*_stamping(history, noted[0]), *_own(noted), *_load(history)] if noted else []
@@ -89,7 +99,10 @@ def clocks_agree(history: History) -> Finding:
         )
     elif not made:
         status = Status.UNKNOWN
-        sentence = "no object was made while the recorder watched, so nothing shows the API server's time"
+        sentence = (
+            "no object was made while the recorder watched, and no answer of the API server told its time of day, so "
+            "nothing shows its clock"
+        )
     else:
         nodes = sum(1 for clock in clocks if clock.name not in (API, LOAD, OWN))
         names = [API, *([count(nodes, "node")] if nodes else []), *(c.name for c in clocks if c.name == LOAD)]
@@ -113,7 +126,18 @@ def _stamping(history: History, noted: Mark) -> list[_Clock]:
         clocks.setdefault(name, _Clock(f"node {name}")).stamped(start_s + event.t_ns / NS_PER_S - stamp_s, event)
     for clock in clocks.values():
         clock.settle()
+    for mark in history.marks:
+        if mark.name == SERVER_TIME_MARK and (told_s := _seconds(mark.value)) is not None:
+            server.told(start_s + mark.t_ns / NS_PER_S - told_s, _answer_s(mark), mark)
     return list(clocks.values())
+
+
+def _answer_s(mark: Mark) -> float:
+    """How long the answer took to come; one that does not say proves nothing of a clock that is behind."""
+    try:
+        return max(0.0, float(mark.detail))
+    except ValueError:
+        return float("inf")
 
 
 def _of_nodes(history: History) -> Iterator[tuple[str, float, ObjectEvent]]:

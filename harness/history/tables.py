@@ -24,6 +24,9 @@ WALL_CLOCK_MARK = "wall_clock"
 """The recorder's time of day (ISO 8601, UTC) at that moment of the run's clock; at its start and at its end."""
 VERSION_MARK = "kubernetes_version"
 """What the API server's ``/version`` said at that moment."""
+SERVER_TIME_MARK = "server_time"
+"""The API server's time of day as it stood in that answer (ISO 8601, UTC, whole seconds); ``detail`` is how many clock
+seconds the answer took to come."""
 
 RECORDED_KINDS: tuple[str, ...] = (
     "Pod", "Node", "Deployment", "ReplicaSet", "HorizontalPodAutoscaler", "PodDisruptionBudget", "EndpointSlice",

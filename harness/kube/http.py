@@ -6,6 +6,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -84,6 +86,18 @@ class HttpKube:
     async def raw(self, path: str, query: Mapping[str, str] | None = None) -> Json:
         """GET of any path, e.g. of an aggregated API."""
         return await self._call("GET", path, query)
+
+    async def time_of_day(self) -> datetime | None:
+        """The server's, in whole seconds, from the ``Date`` that each answer of it carries."""
+        try:
+            response = await self._send("GET", "/version", None, None, None, _CALL_TIMEOUT)
+            await response.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as e:
+            raise ConnectionError(f"GET /version: no answer from the API server: {e or type(e).__name__}") from e
+        try:
+            return parsedate_to_datetime(response.headers.get("Date", ""))
+        except ValueError:
+            return None
 
     async def review_access(self, review: Json) -> Json:
         """The answer to a SelfSubjectAccessReview: ``status.allowed``."""

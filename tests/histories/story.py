@@ -25,6 +25,7 @@ from harness.history.tables import (
     REQUEST_COLUMNS,
     REQUESTS_FILE,
     SAMPLE_COLUMNS,
+    SERVER_TIME_MARK,
     VERSION_MARK,
     WALL_CLOCK_MARK,
     FaultEvent,
@@ -377,6 +378,11 @@ class Story:
 
     def stall(self, ends_s: float, stall_s: float) -> None:
         self.sample(ends_s, "machine", "stall_s", stall_s)
+
+    def server_time(self, at_s: float, ahead_s: float = 0.0, took_s: float = 0.001) -> None:
+        """The API server was asked for its time of day, and answered at ``at_s``; the rest in clock seconds."""
+        said = (EPOCH + timedelta(seconds=self.ns(at_s) / 1e9 + ahead_s)).replace(microsecond=0)
+        self.mark(at_s, SERVER_TIME_MARK, said.isoformat(), f"{took_s:.3f}")
 
     def mark(self, at_s: float, name: str, value: str = "", detail: str = "") -> None:
         self._marks.append(Mark(len(self._marks), self.ns(at_s), name, value, detail))

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Protocol
 
+from harness.clock import NS_PER_S
 from harness.errors import TargetError
-from harness.history.tables import VERSION_MARK, WALL_CLOCK_MARK
+from harness.history.tables import SERVER_TIME_MARK, VERSION_MARK, WALL_CLOCK_MARK
 from harness.history.writer import HistoryWriter
 from harness.kube.port import (
     DEPLOYMENT,
@@ -151,6 +152,10 @@ class Recorder:
             async with asyncio.timeout(_VERSION_WITHIN_S):
                 if version := (await self._raw_api.raw("/version")).get("gitVersion"):
                     self._mark(VERSION_MARK, str(version), "")
+                asked_ns = self._clock.now_ns()
+                if (said := await self._raw_api.time_of_day()) is not None:
+                    took_s = (self._clock.now_ns() - asked_ns) / NS_PER_S
+                    self._mark(SERVER_TIME_MARK, said.astimezone(UTC).isoformat(), f"{took_s:.3f}")
 
     async def _flush(self) -> None:
         while True:

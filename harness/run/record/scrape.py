@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 import httpx
@@ -22,9 +23,14 @@ _CUSTOM_METRICS = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/{namespace}/po
 
 @runtime_checkable
 class RawApi(Protocol):
-    """What is needed of the API server beyond objects: a GET of any path. ``harness.kube.http`` has it."""
+    """What is needed of the API server beyond objects: a GET of any path, and its time of day, in whole seconds.
+    ``harness.kube.http`` has it."""
 
     async def raw(self, path: str, query: Mapping[str, str] | None = None) -> Json: ...
+
+    async def time_of_day(self) -> datetime | None:
+        """None where the server does not say."""
+        ...
 
 
 class GatewayMetrics(Protocol):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from fakes.clock import WallClock
 from fakes.config import WorldConfig
 from fakes.gateway.local import LocalEntry
 from fakes.kube.discovery import version_info
@@ -58,14 +59,15 @@ class Cluster:
         return self.world.kube(field_manager)
 
     def raw_api(self) -> LocalRawApi:
-        return LocalRawApi(self.world.metrics)
+        return LocalRawApi(self.world.metrics, self.world.wall)
 
 
 class LocalRawApi:
-    """A GET of what the recorder asks for beyond objects: custom metrics, and the version."""
+    """A GET of what the recorder asks for beyond objects: custom metrics, the version, and the time of day."""
 
-    def __init__(self, metrics: CustomMetrics) -> None:
+    def __init__(self, metrics: CustomMetrics, wall: WallClock) -> None:
         self._metrics = metrics.v1beta2
+        self._wall = wall
 
     async def raw(self, path: str, query: Mapping[str, str] | None = None) -> Json:
         if path == "/version":
@@ -74,6 +76,9 @@ class LocalRawApi:
         if status != 200:
             raise api_error(status, body)
         return body
+
+    async def time_of_day(self) -> datetime:
+        return self._wall.now().replace(microsecond=0)
 
 
 class GatewayText:

@@ -125,6 +125,12 @@ async def test_scale_and_fingerprint(kube: HttpKube, store: Store) -> None:
     assert (await kube.raw("/version"))["major"] == "1"
 
 
+async def test_the_servers_time_of_day(kube: HttpKube) -> None:
+    first, second = await kube.time_of_day(), await kube.time_of_day()
+    assert first is not None and second is not None
+    assert first.utcoffset() is not None and first <= second
+
+
 async def test_lists_follow_their_pages(kube: HttpKube, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.kube.http._PAGE", 2)
     for i in range(5):

@@ -22,7 +22,8 @@ class LoopClock:
 
 class FlakyKube(LocalKube):
     def __init__(self) -> None:
-        super().__init__(Store(WallClock(datetime(2026, 1, 1, tzinfo=UTC)), Random(1)), "test")
+        self.wall = WallClock(datetime(2026, 1, 1, tzinfo=UTC))
+        super().__init__(Store(self.wall, Random(1)), "test")
         self.absent: set[str] = set()
         """Kinds that are not served."""
         self.expired: set[str] = set()
@@ -56,6 +57,10 @@ class FlakyKube(LocalKube):
 
     def come_up(self) -> None:
         self._down = False
+
+    async def time_of_day(self) -> datetime:
+        self._check()
+        return self.wall.now().replace(microsecond=0)
 
     async def raw(self, path: str, query: Mapping[str, str] | None = None) -> Json:
         self._check()

@@ -11,7 +11,7 @@ from flaky_kube import FlakyKube, LoopClock
 
 from harness.errors import TargetError
 from harness.history.reader import History
-from harness.history.tables import VERSION_MARK, WALL_CLOCK_MARK, ObjectEvent, ObjectEventType
+from harness.history.tables import SERVER_TIME_MARK, VERSION_MARK, WALL_CLOCK_MARK, ObjectEvent, ObjectEventType
 from harness.history.writer import HistoryWriter
 from harness.kube.port import DEPLOYMENT, NAMESPACE, POD, Json
 from harness.run.record.recorder import Recorder
@@ -180,7 +180,8 @@ async def test_a_resource_that_is_not_served_is_a_mark_and_no_gap(recording: Rec
     await recording.recorder.start()
     await asyncio.sleep(12)
     history = await recording.finish()
-    absent = [(m.name, m.value) for m in history.marks if m.name not in (WALL_CLOCK_MARK, VERSION_MARK)]
+    of_clocks = (WALL_CLOCK_MARK, VERSION_MARK, SERVER_TIME_MARK)
+    absent = [(m.name, m.value) for m in history.marks if m.name not in of_clocks]
     assert absent == [("resource_absent", "NodeClaim")]
     assert gaps(history, "NodeClaim") == []
 
@@ -205,6 +206,9 @@ async def test_the_time_of_day_and_the_servers_version_are_noted_at_the_start_an
         (0, "v1.98.0"),
         (3 * S, "v1.99.0"),
     ]
+    told = {t_ns: datetime.fromisoformat(value) for t_ns, name, value in noted if name == SERVER_TIME_MARK}
+    assert list(told) == [0, 3 * S]
+    assert (told[3 * S] - told[0]).total_seconds() == 3
     times = [value for _, name, value in noted if name == WALL_CLOCK_MARK]
     assert len(times) == 2
     assert all(datetime.fromisoformat(time).tzinfo for time in times)
