@@ -95,6 +95,7 @@ class PlantedBug(StrEnum):
     API_LOSES_WATCH_HISTORY = "api_loses_watch_history"
     DELETION_REFUSED = "deletion_refused"
     CLOCK_OF_A_NODE_IS_OFF = "clock_of_a_node_is_off"
+    API_SERVER_REPLACED = "api_server_replaced"
 
 
 @dataclass(frozen=True, slots=True)

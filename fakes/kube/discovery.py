@@ -6,11 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
+from fakes.config import PlantedBug
 from fakes.kube.kinds import Kind, Kinds
+from fakes.kube.store import Store
 from harness.kube.port import Json
 
 GIT_VERSION = "v1.37.2"
 """The dispatcher of some kubectl packages runs the kubectl of this minor; any kubectl within one minor is supported."""
+_REPLACED_BY, _REPLACED_AFTER_S = "v1.38.0", 20.0
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _SUBRESOURCE_KINDS = {"scale": ("autoscaling", "v1", "Scale"), "eviction": ("policy", "v1", "Eviction"),
@@ -44,12 +47,15 @@ class Described(Protocol):
 GroupVersions = dict[str, list[str]]
 
 
-def version_info() -> Json:
-    major, minor = GIT_VERSION.lstrip("v").split(".")[:2]
+def version_info(store: Store) -> Json:
+    """With the planted bug a control plane that somebody replaces while the run goes on."""
+    replaced = PlantedBug.API_SERVER_REPLACED in store.bugs and store.age_s() > _REPLACED_AFTER_S
+    version = _REPLACED_BY if replaced else GIT_VERSION
+    major, minor = version.lstrip("v").split(".")[:2]
     return {
         "major": major,
         "minor": minor,
-        "gitVersion": GIT_VERSION,
+        "gitVersion": version,
         "gitCommit": "embedded",
         "gitTreeState": "clean",
         "buildDate": "2024-12-11T17:59:15Z",

@@ -101,7 +101,7 @@ class _Server:
             case ["version"]:
                 if request.method != "GET":
                     raise method_not_allowed()
-                return answer(discovery.version_info())
+                return answer(discovery.version_info(self._api.store))
             case [] | ["api" | "apis"] | ["openapi", *_]:
                 return self._described(request, steps)
             case ["api", version, *rest]:

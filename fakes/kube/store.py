@@ -218,6 +218,7 @@ class Store:
     ) -> None:
         self.bugs = frozenset(bugs)
         self.wall = wall
+        self._made = wall.now()
         self.rng = rng
         self.revision = 1
         self.kinds = Kinds()
@@ -226,6 +227,10 @@ class Store:
         self._shelves: dict[Key, Shelf] = {key: Shelf(window, forgets_at=forgets) for key in self.kinds.stored}
         for resource, obj in first_objects(wall, rng):
             self.put(resource, obj)
+
+    def age_s(self) -> float:
+        """Clock seconds since it was made."""
+        return (self.wall.now() - self._made).total_seconds()
 
     def serve(self, kind: Kind) -> None:
         """A kind that a CRD defines."""

@@ -88,6 +88,7 @@ PlantedBugName = Literal[
     "api_loses_watch_history",
     "deletion_refused",
     "clock_of_a_node_is_off",
+    "api_server_replaced",
 ]
 
 

@@ -9,26 +9,28 @@ from __future__ import annotations
 import json
 import sys
 
-from matrix_cells import run_row
+from matrix_cells import Cell, run_row
 from matrix_row import ROOT, Row
 from matrix_rows import ROWS
 
 from harness.checks.judge import CHECKS
 
 SEED = 1
+FILE = ROOT / "docs" / "failing-examples.json"
+SHOWN = {check: next(row for row in ROWS if row.check == check and row.status == "fail") for check in CHECKS}
+"""The row that the page shows of each check."""
 
 
 def main() -> None:
     found = {}
-    for check in CHECKS:
-        row = next(row for row in ROWS if row.check == check and row.status == "fail")
-        found[check] = _example(row)
+    for check, row in SHOWN.items():
+        found[check] = example(row, run_row(row, SEED))
         print(f"{check}: {row.name}", flush=True)
-    (ROOT / "docs" / "failing-examples.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    FILE.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
 
 
-def _example(row: Row) -> dict[str, str]:
-    cell = run_row(row, SEED)
+def example(row: Row, cell: Cell) -> dict[str, str]:
+    """What the page shows of it."""
     said = cell.of(row.check, row.words)
     if said is None or said.judged != "fail":
         sys.exit(f"{row.name} with seed {SEED} did not fail in {row.check}: {cell.status} ({', '.join(cell.failed)})")

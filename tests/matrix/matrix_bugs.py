@@ -289,6 +289,13 @@ BUGS: tuple[Row, ...] = (
         B.CLOCK_OF_A_NODE_IS_OFF, "the clocks of two nodes are minutes ahead", "clocks_agree", "ahead", status="unknown"
     ),
     _planted(
+        B.API_SERVER_REPLACED,
+        "the API server becomes another version in the middle of the run",
+        "versions_known",
+        "no one version was tested",
+        status="unknown",
+    ),
+    _planted(
         B.INTERRUPTION_WITHOUT_EFFECT,
         "the fault has no effect",
         "faults_observed",

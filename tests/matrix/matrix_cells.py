@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from matrix_mishaps import Mishap
 from matrix_perturb import flips, ways
 from matrix_row import ROOT, Row
 
@@ -69,7 +70,14 @@ class Cell:
 
 
 def run_cell(
-    experiment: str, bugs: Sequence[str], name: str, seed: int, keep: Path | None = None, *, perturb: bool = False
+    experiment: str,
+    bugs: Sequence[str],
+    name: str,
+    seed: int,
+    keep: Path | None = None,
+    *,
+    perturb: bool = False,
+    mishap: Mishap | None = None,
 ) -> Cell:
     """``keep`` is where the run's folder stays; else it is thrown away."""
     began_s = time.process_time()
@@ -77,6 +85,8 @@ def run_cell(
     try:
         copy = planted(ROOT / experiment, bugs, folder / "spec")
         run_dir = run(copy, seed, keep or folder)
+        if mishap is not None:
+            mishap(run_dir.path)
         history = History.load(run_dir.path)
         verdict = judge_run(run_dir, history)
         write_verdict(run_dir, verdict)
@@ -127,4 +137,4 @@ def run(experiment: Path, seed: int, reports: Path) -> RunDir:
 
 
 def run_row(row: Row, seed: int, keep: Path | None = None, *, perturb: bool = False) -> Cell:
-    return run_cell(row.experiment, row.bugs, row.name, seed, keep, perturb=perturb)
+    return run_cell(row.experiment, row.bugs, row.name, seed, keep, perturb=perturb, mishap=row.mishap)

@@ -111,6 +111,9 @@ CLAUSES: dict[str, tuple[Clause, ...]] = {
         ("it was steady before", ("unsteady-start",)),
         ("the harness's own change was undone", ("deletion_refused",)),
         ("clocks agree", ("clock_of_a_node_is_off",)),
+        ("it went to its planned end", ("broken-off-by-its-guard",)),
+        ("every planned request has one row and one end", ("records_lost", "records_written_twice")),
+        ("it is known what was tested", ("api_server_replaced",)),
     ),
 }  # fmt: skip
 """By check; ``validity`` stands for the premises of all of them."""

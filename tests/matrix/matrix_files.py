@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from matrix_mishaps import records_lost, records_written_twice
 from matrix_row import Row
 
 
@@ -40,5 +41,26 @@ FILES: tuple[Row, ...] = (
         "not met before the fault",
         status="unknown",
     ),
+    _file(
+        "broken-off-by-its-guard",
+        "the run is broken off by its own guard",
+        "run_complete",
+        "a stop condition ended the run early",
+        status="unknown",
+    ),
     _file("too-few-requests", "too few requests for what is asked", "slo", "too few to be sure", status="unknown"),
+    Row(
+        "records of requests are lost before anybody reads them",
+        "requests_accounted",
+        ("were planned, but",),
+        status="unknown",
+        mishap=records_lost,
+    ),
+    Row(
+        "records of requests are written twice",
+        "requests_accounted",
+        ("with more than one row",),
+        status="unknown",
+        mishap=records_written_twice,
+    ),
 )

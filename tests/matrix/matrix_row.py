@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from matrix_mishaps import Mishap
+
 from fakes.config import PlantedBug
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,9 +30,13 @@ class Row:
     """Other checks whose promise it breaks too, each with a word of what they must say."""
     innocent: tuple[str, ...] = ()
     """Checks that it must not make fail: what they promise was kept."""
+    mishap: Mishap | None = None
+    """What befalls the run's records after it, where it is the harness itself that is wrong."""
 
     @property
     def name(self) -> str:
+        if self.mishap is not None:
+            return self.mishap.__name__
         return self.bugs[0].value if self.bugs else Path(self.experiment).stem
 
     def breaks_promise_of(self, check: str) -> bool:

@@ -17,13 +17,14 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from matrix_cells import Cell, run_cell
+from matrix_mishaps import Mishap
 from matrix_page import HEADS, PAGE, updated
 from matrix_real import run_for_real
 from matrix_row import Row
 from matrix_rows import HEALTHY, ROWS
 from matrix_table import Came, bad, came_of, healthy_line, perturbed_line, real_line, row_line
 
-Job = tuple[str, Sequence[str], str, int, Path | None, bool]
+Job = tuple[str, Sequence[str], str, int, Path | None, bool, Mishap | None]
 OfRows = list[tuple[Row, list[Cell]]]
 OfHealthy = list[tuple[str, list[Cell]]]
 
@@ -38,10 +39,12 @@ def main() -> int:
 
 def _in_virtual_time(args: argparse.Namespace, rows: list[Row]) -> int:
     seeds = range(1, (1 if args.perturb else args.seeds) + 1)
-    jobs: list[Job] = [(r.experiment, r.bugs, r.name, seed, args.keep, args.perturb) for r in rows for seed in seeds]
+    jobs: list[Job] = [
+        (r.experiment, r.bugs, r.name, seed, args.keep, args.perturb, r.mishap) for r in rows for seed in seeds
+    ]
     if not args.rows:
         jobs += [
-            (e, (), e, seed, args.keep, args.perturb)
+            (e, (), e, seed, args.keep, args.perturb, None)
             for e, most in HEALTHY.items()
             for seed in range(1, (1 if args.perturb else min(most, args.healthy_seeds)) + 1)
         ]
@@ -128,8 +131,8 @@ def _run_all(jobs: list[Job], processes: int) -> Iterable[Cell]:
 
 
 def _run_job(job: Job) -> Cell:
-    *run, perturb = job
-    return run_cell(*run, perturb=perturb)
+    *run, perturb, mishap = job
+    return run_cell(*run, perturb=perturb, mishap=mishap)
 
 
 def _said(row: Row, cell: Cell) -> str:

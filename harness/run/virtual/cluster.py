@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fakes.clock import WallClock
 from fakes.config import WorldConfig
 from fakes.gateway.local import LocalEntry
 from fakes.kube.discovery import version_info
+from fakes.kube.store import Store
 from fakes.metrics.custom_metrics import CustomMetrics
 from fakes.vllm.ledger import LedgerFile
 from fakes.vllm.local_door import Switchboard
@@ -59,26 +59,26 @@ class Cluster:
         return self.world.kube(field_manager)
 
     def raw_api(self) -> LocalRawApi:
-        return LocalRawApi(self.world.metrics, self.world.wall)
+        return LocalRawApi(self.world.metrics, self.world.store)
 
 
 class LocalRawApi:
     """A GET of what the recorder asks for beyond objects: custom metrics, the version, and the time of day."""
 
-    def __init__(self, metrics: CustomMetrics, wall: WallClock) -> None:
+    def __init__(self, metrics: CustomMetrics, store: Store) -> None:
         self._metrics = metrics.v1beta2
-        self._wall = wall
+        self._store = store
 
     async def raw(self, path: str, query: Mapping[str, str] | None = None) -> Json:
         if path == "/version":
-            return version_info()
+            return version_info(self._store)
         status, body = await self._metrics.handle(path.removeprefix(_METRICS), query or {})
         if status != 200:
             raise api_error(status, body)
         return body
 
     async def time_of_day(self) -> datetime:
-        return self._wall.now().replace(microsecond=0)
+        return self._store.wall.now().replace(microsecond=0)
 
 
 class GatewayText:
