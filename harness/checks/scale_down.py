@@ -12,7 +12,7 @@ from harness.checks.endings import set_aside
 from harness.checks.rows import Request, rows_of
 from harness.checks.sight import blind, recorded_until
 from harness.checks.story import moment, tell, who
-from harness.checks.units import both, count, listed, scenario_s, span_ns
+from harness.checks.units import NS_PER_S, both, count, listed, scenario_s, span_ns
 from harness.history.autoscaler import autoscalers, needs, readable_ns, replicas_min, scales
 from harness.history.lives import Life, lives, owner_of, workload_pods
 from harness.history.scaleup import LOAD_STEP, replica_steps
@@ -27,6 +27,8 @@ NEEDS = ("machine_did_not_stall",)
 PROVES = "a lost stream"
 _SIZES = frozenset({"Deployment", "ReplicaSet", "HorizontalPodAutoscaler"})
 _BLINDING = _SIZES | {"Pod", "Node"}
+_SAME_MOMENT_NS = NS_PER_S // 4
+"""How far apart the same moment may be received by the load and by the recorder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class _Seen:
     at_risk: int
     """Streams in flight on pods when they were scaled away."""
     lost: list[tuple[Request, Cause]]
+    perhaps: list[Request]
+    """Cut so shortly before their pod was seen to be scaled away that either may have come first."""
 
 
 def scale_down(history: History, spec: ScaleDownSpec) -> Finding:
@@ -70,7 +74,8 @@ def scale_down(history: History, spec: ScaleDownSpec) -> Finding:
     hit by a fault is not short-lived by choice. A stream cut on a pod that was scaled away is its own proof.
 
     UNKNOWN when the workload was never above its floor, when the recording ends before the time was up, and when the
-    recorder was blind meanwhile: for sizes, or also for pods and nodes where nothing was seen to be wrong.
+    recorder was blind meanwhile: for sizes, or also for pods and nodes where nothing was seen to be wrong. Also when a
+    stream was cut in the very moment in which its pod was scaled away, for either may have come first.
     """
     excursions = [e for target in targets_of(history) for e in excursions_of(history, target)]
     seen = _look(history, spec, excursions)
@@ -96,6 +101,13 @@ def scale_down(history: History, spec: ScaleDownSpec) -> Finding:
         status = Status.UNKNOWN
         sentence = (
             f"{e.target.name} was still above its floor of {e.floor}, but the recording ends before its time was up"
+        )
+    elif len(seen.lost) + len(seen.perhaps) > spec.streams_lost_max:
+        row = seen.perhaps[0]
+        status = Status.UNKNOWN
+        sentence = (
+            f"request {row.request_id} was cut in the very moment in which {row.pod} was scaled away, so which of the "
+            "two came first is not known"
         )
     else:
         status, sentence = Status.PASS, _good(history, spec, excursions, seen.at_risk)
@@ -178,7 +190,7 @@ def _look(history: History, spec: ScaleDownSpec, excursions: list[Excursion]) ->
     undecided = [e for e in excursions if e.back is None and e not in late]
     within = span_ns(spec.reversal_s_min, history.run.time_scale)
     turned = [r for target in targets_of(history) for r in reversals_of(history, target, within)]
-    return _Seen(late, undecided, turned, _short_lived(history, spec), _at_risk(history), _lost(history))
+    return _Seen(late, undecided, turned, _short_lived(history, spec), _at_risk(history), *_lost(history))
 
 
 def _short_lived(history: History, spec: ScaleDownSpec) -> list[tuple[Life, int]]:
@@ -208,14 +220,16 @@ def _at_risk(history: History) -> int:
     return int(in_flight.sum())
 
 
-def _lost(history: History) -> list[tuple[Request, Cause]]:
-    """Streams cut on pods that were scaled away, after they were asked to go."""
+def _lost(history: History) -> tuple[list[tuple[Request, Cause]], list[Request]]:
+    """Streams cut on pods that were scaled away: after they were asked to go, and those of which that is not sure."""
     fates = pod_fates(history)
     table = rows_of(history)
     asked_ns = {name: f.asked.t_ns for name, f in fates.items() if f.scaled_away and f.asked is not None}
     seen = table.cut & table.sent & ~set_aside(history, table) & table.among("pod", asked_ns)
-    hit = [row for row in table.where(seen) if row.end_ns is not None and row.end_ns >= asked_ns[row.pod or ""]]
-    return list(zip(hit, causes_of(hit, fates, history.run.time_scale), strict=True))
+    after = [(row, row.end_ns - asked_ns[row.pod or ""]) for row in table.where(seen) if row.end_ns is not None]
+    hit = [row for row, after_ns in after if after_ns >= 0]
+    perhaps = [row for row, after_ns in after if -_SAME_MOMENT_NS <= after_ns < 0]
+    return list(zip(hit, causes_of(hit, fates, history.run.time_scale), strict=True)), perhaps
 
 
 def _wrong(history: History, spec: ScaleDownSpec, seen: _Seen) -> list[str]:
