@@ -22,9 +22,15 @@ class Interrupted(BaseException):
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    for again in stop_signals():
-        signal.signal(again, signal.SIG_IGN)  # A second one must not break off what the first one cleans up.
+    _deaf()  # A second one must not break off what the first one cleans up.
     raise Interrupted
+
+
+def _deaf() -> None:
+    """Python gives all handlers back when it ends, before its modules go: a signal would kill then, and the exit code
+    be none of ours. Only what is ignored stays ignored."""
+    for number in stop_signals():
+        signal.signal(number, signal.SIG_IGN)
 
 
 def main() -> NoReturn:
@@ -32,7 +38,12 @@ def main() -> NoReturn:
     for number in stop_signals():
         signal.signal(number, _interrupt)
     output = keep_output()
-    code = _main(sys.argv[1:])
+    try:
+        code = _main(sys.argv[1:])
+        _deaf()
+    except Interrupted:
+        _complain("interrupted before anything was judged: the answer is unknown")
+        code = ExitCode.UNKNOWN
     if (lost := output.lost()) is not None:
         _complain(f"not all of the output could be written: {lost}")
         code = ExitCode.HARNESS_ERROR if code is ExitCode.PASS else code
@@ -47,9 +58,6 @@ def _main(args: list[str]) -> ExitCode:
     except HarnessError as error:
         _complain(str(error))
         return error.exit_code
-    except Interrupted:
-        _complain("interrupted before anything was judged: the answer is unknown")
-        return ExitCode.UNKNOWN
     except OSError as error:
         # The machine refuses (disk full, no such device, no more files): not our defect, so no traceback.
         place = f"{error.filename}: " if error.filename else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -209,3 +210,23 @@ def test_up_serves_kubectl_and_down_leaves_nothing(tmp_path: Path) -> None:
 
 def _kubectl() -> bool:
     return subprocess.run(["bash", "-c", "command -v kubectl"], capture_output=True).returncode == 0
+
+
+ENDS_LATE = """
+import os, signal, sys
+from harness.cli import main
+
+class Late:
+    def __del__(self, kill=os.kill, me=os.getpid(), number=signal.Signals[sys.argv.pop()]):
+        kill(me, number)  # Python is on its way out: its own handlers are gone
+
+sys.modules["late"] = Late()
+main()
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGTERM", "SIGINT"])
+def test_a_signal_at_the_very_end_does_not_change_the_exit_code(name: str) -> None:
+    command = [sys.executable, "-c", ENDS_LATE, "validate", str(ROOT / "no-such-file.yaml"), name]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 64, ended.stderr
