@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo controlplane test test-crash test-controlplane behaviour repeat bench verdict-matrix verdict-matrix-real verdict-matrix-worse fault-matrix gate check format lock clean
+.PHONY: help setup demo controlplane stack stack-all test test-crash test-controlplane behaviour repeat bench verdict-matrix verdict-matrix-real verdict-matrix-worse fault-matrix gate check format lock clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -33,7 +33,13 @@ demo: $(READY)  ## a burst of tokens, a spot interruption in the middle of it, a
 	@$(BIN)/gpu-harness run experiments/spot-interruption-during-burst.yaml
 
 controlplane: $(READY)  ## build a real Kubernetes 1.37 control plane from Go modules, once (Go >= 1.26; minutes)
-	@$(BIN)/python -m harness.stack build
+	@$(BIN)/gpu-harness stack build kubernetes
+
+stack: $(READY)  ## build the cheap real components too: Karpenter, Kueue, KWOK, endpoint picker (minutes)
+	@$(BIN)/gpu-harness stack build --cheap
+
+stack-all: $(READY)  ## build all real components (KEDA and Prometheus are the dear ones)
+	@$(BIN)/gpu-harness stack build --all
 
 test: $(READY)  ## all tests: on all cores, then one after another those that need the machine to themselves
 	@$(BIN)/python -m pytest -q -n logical --dist worksteal -m "not alone"; ended=$$?; \

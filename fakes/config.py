@@ -164,12 +164,15 @@ class WorldConfig:
     gateway_service: str = "llm"
     processes: tuple[ProcessImage, ...] = ()
     gateway: GatewayConfig = GatewayConfig()
+    aside: frozenset[str] = frozenset()
+    """What of the surroundings is not to be there because the real thing is: "karpenter"."""
 
     def has(self, bug: PlantedBug) -> bool:
         return bug in self.planted_bugs
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self) | {"planted_bugs": sorted(self.planted_bugs)}, indent=1)
+        sets = {"planted_bugs": sorted(self.planted_bugs), "aside": sorted(self.aside)}
+        return json.dumps(asdict(self) | sets, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> WorldConfig:
@@ -183,6 +186,7 @@ class WorldConfig:
             for p in raw.get("processes", ())
         )
         raw["gateway"] = GatewayConfig(**raw.get("gateway", {}))
+        raw["aside"] = frozenset(raw.get("aside", ()))
         raw["planted_bugs"] = frozenset(PlantedBug(b) for b in raw.get("planted_bugs", ()))
         return cls(**raw)
 

@@ -16,6 +16,7 @@ from random import Random
 from typing import Any, Protocol
 
 from fakes.clock import WallClock
+from fakes.cloud.adoption import Adoption
 from fakes.cloud.cloud import Cloud, Instance
 from fakes.cloud.node_controller import CloudNodeController
 from fakes.config import PlantedBug, ProcessImage, WorldConfig
@@ -59,6 +60,10 @@ CLOCK_OFF_S = 300.0
 """By so much the clocks of the first nodes are ahead under a planted bug; clock seconds."""
 DIES_AFTER_S = 160
 """Scenario seconds after it was switched on, the first new machine dies under a planted bug: it serves by then."""
+KARPENTER = "karpenter"
+KWOK_NODES = "kwok-nodes"
+"""What ``WorldConfig.aside`` says where a real Karpenter runs, with the provider that writes Nodes without machines;
+and where a real KWOK plays the kubelets of those."""
 MakeKube = Callable[[str], Kube]
 """A Kube port for a component, whose name is the field manager of what it writes."""
 
@@ -170,6 +175,23 @@ class Surroundings:
         return Random(f"{self.config.seed}:{stream}")
 
     def _parts(self) -> list[Coroutine[Any, Any, None]]:
+        kube, cloud = self.kube, self.cloud
+        aside = self.config.aside
+        karpenter = self._karpenter() if KARPENTER not in aside else []
+        adopts = KARPENTER in aside and KWOK_NODES not in aside
+        return [
+            *karpenter,
+            *([Adoption(kube("kubelet", "adoption"), cloud).run()] if adopts else []),
+            CloudNodeController(kube("cloud-controller-manager"), cloud).run(),
+            self._pod_informer.run(),
+            *self._real_parts(),
+            self.scraper.run(),
+            self.gpu_scraper.run(),
+            self.gateway_scraper.run(),
+            self.gateway.run(),
+        ]
+
+    def _karpenter(self) -> list[Coroutine[Any, Any, None]]:
         kube, wall, timing, bugs = self.kube, self.wall, self.timing, self._bugs
         provisioner = Provisioner(kube("karpenter"), wall, timing, self.cloud, bugs)
         return [
@@ -179,14 +201,7 @@ class Surroundings:
             Disruption(kube("karpenter"), wall, timing, provisioner, bugs).run(),
             NodeClaimLifecycle(kube("karpenter"), wall, timing, self.cloud).run(),
             Termination(kube("karpenter"), wall, timing, self.cloud, bugs).run(),
-            CloudNodeController(kube("cloud-controller-manager"), self.cloud).run(),
             keep_leading(kube("karpenter"), wall, timing, "karpenter-leader-election"),
-            self._pod_informer.run(),
-            *self._real_parts(),
-            self.scraper.run(),
-            self.gpu_scraper.run(),
-            self.gateway_scraper.run(),
-            self.gateway.run(),
         ]
 
     def _real_parts(self) -> list[Coroutine[Any, Any, None]]:

@@ -10,6 +10,7 @@ import typer
 
 from harness.errors import BadInput, ExitCode
 from harness.inspection.command import inspect
+from harness.stack_commands import stack
 
 if TYPE_CHECKING:
     from harness.plan.trace import TraceCut
@@ -23,6 +24,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(stack)
 
 ExperimentArg = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (YAML or JSON).")]
 RunDirArg = Annotated[
@@ -158,9 +161,9 @@ def plan(
 @app.command()
 def validate(experiment: ExperimentArg) -> ExitCode:
     """Check an experiment and the files it names."""
-    from harness.run.preparing import prepare
+    from harness.run.preparing import fitting_target, prepare
 
-    prepared = prepare(experiment, seed=1, target="embedded", cut=None)
+    prepared = prepare(experiment, seed=1, target=fitting_target(experiment), cut=None)
     typer.echo(
         f"{experiment}: valid ({prepared.plan.schedule.rows} requests, {len(prepared.experiment.actions)} actions)"
     )

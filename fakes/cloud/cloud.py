@@ -136,6 +136,17 @@ class Cloud:
         self._timers[instance.id] = _loop().call_later(delay_s, self._power_on, instance)
         return instance
 
+    def adopt(self, node: str, pool: PoolConfig, provider_id: str) -> Instance:
+        """A machine for a Node that is there already: it is on at once. Somebody else counts its stock."""
+        if pool.name not in self.pools:
+            self.pools[pool.name] = pool
+            self._stock[pool.name] = 0
+            self._numbers[pool.name] = 0
+        self._stock[pool.name] += 1
+        instance = self._new(pool, node, provisioned=True, named=provider_id)
+        self._power_on(instance)
+        return instance
+
     def terminate(self, id: str) -> None:
         """Idempotent."""
         instance = self.get(id)
@@ -198,10 +209,10 @@ class Cloud:
             total += (end_s - instance.launched_s) * self._timing.time_scale / 3600 * instance.pool.price_per_hour
         return total
 
-    def _new(self, pool: PoolConfig, node: str, *, provisioned: bool) -> Instance:
+    def _new(self, pool: PoolConfig, node: str, *, provisioned: bool, named: str = "") -> Instance:
         self._stock[pool.name] -= 1
         delivered = self.trouble.delivered(pool) if provisioned else pool
-        machine = Machine(node, delivered, len(self.instances) + 1, provisioned)
+        machine = Machine(node, delivered, len(self.instances) + 1, provisioned, named)
         instance = Instance(machine, InstanceState.PENDING, _loop().time())
         self.instances[instance.id] = instance
         return instance

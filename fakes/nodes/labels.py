@@ -45,6 +45,9 @@ def provider_id(pool: PoolConfig, node: str) -> str:
 
 
 def instance_of(provider: str) -> str:
-    """The instance's id in a ``spec.providerID``; empty when it names none of ours."""
+    """The instance's id in a ``spec.providerID``; empty when it names none of ours. Karpenter's kwok provider writes
+    the node's name there."""
     scheme, _, rest = provider.partition("://")
+    if scheme == "kwok":
+        return instance_id(rest)
     return rest.rpartition("/")[2] if scheme == "fake" else ""

@@ -17,10 +17,12 @@ class Machine:
     index: int
     provisioned: bool
     """False for a machine that was there at the start: its node begins Ready, with its GPUs."""
+    named: str = ""
+    """The providerID that somebody else's provisioner gave it, along with its Node."""
 
     @property
     def provider_id(self) -> str:
-        return provider_id(self.pool, self.name)
+        return self.named or provider_id(self.pool, self.name)
 
     @property
     def address(self) -> str:

@@ -203,6 +203,10 @@ class NodeAgent:
         self._said = now
         conditions = node_conditions(node.pressure.met, self._not_ready, self._since, node.wall.stamp())
         gpus = node.devices.in_status()
+        if gpus is None and node.machine.named:
+            # Whoever made the Node promised GPUs in it; a kubelet sets what no plugin has told it of to 0
+            # (kubernetes v1.37, pkg/kubelet/kubelet_node_status.go, reconcileExtendedResource).
+            gpus = (0, 0)
         if gpus is not None and PlantedBug.ALLOCATABLE_LIES in node.bugs:
             gpus = (gpus[0] + LIED_GPUS, gpus[1] + LIED_GPUS)
         return node_status(node.machine, gpus, node.images.names, conditions, self._boot_id)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import BadInput, Where
-from harness.faults.fidelity import EMBEDDED, VIRTUAL
+from harness.faults.fidelity import CONTROL_PLANE, EMBEDDED, VIRTUAL
 from harness.faults.guards import check_caps, check_guards
 from harness.faults.scene import Scene
 from harness.plan.plan import Plan, plan_experiment, plan_profile
@@ -14,7 +14,8 @@ from harness.plan.trace import TraceCut
 from harness.spec.document import read_document
 from harness.spec.experiment import Experiment, load_experiment
 from harness.spec.loadprofile import LoadProfile, load_profile
-from harness.targets.choosing import check_target, check_world
+from harness.stack.description import kinds
+from harness.targets.choosing import check_stack, check_target, check_world
 from harness.targets.manifests import read_manifests
 from harness.targets.wanted import planned_fleet, wanted_by
 
@@ -40,7 +41,12 @@ def plan_file(path: Path, *, seed: int, cut: TraceCut | None, time_scale: float 
             where=Where(str(path)),
             hint="an experiment has its own, in the block gpu-harness",
         )
-    return prepare(path, seed=seed, target="embedded", cut=cut).plan
+    return prepare(path, seed=seed, target=fitting_target(path), cut=cut).plan
+
+
+def fitting_target(path: Path) -> str:
+    """The cheapest target that can run the experiment: a real control plane where it wants real components."""
+    return CONTROL_PLANE if load_experiment(path).settings.stack else EMBEDDED
 
 
 def prepare(
@@ -65,8 +71,9 @@ def prepare(
         if target != EMBEDDED:
             raise BadInput(f"--virtual has no target {target}", hint="only the embedded world knows virtual time")
         target = VIRTUAL
+    check_stack(target, experiment)
     check_guards(experiment.actions, target)
-    read_manifests(experiment.action_manifests.values())
+    read_manifests(experiment.action_manifests.values(), kinds(experiment.settings.stack))
     wanted = wanted_by(experiment, seed)
     world = wanted.config
     check_world(target, wanted, path)

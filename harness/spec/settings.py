@@ -14,6 +14,7 @@ from harness.spec.mistakes import parse, show
 from harness.spec.model import LabelSelector, ObjectName, SecondsFromZero, SpecModel, Text, mistake
 from harness.spec.safety import GuardsSpec
 from harness.spec.world import WorldSpec
+from harness.stack.description import addons
 
 EXTENSION = "gpu-harness"
 
@@ -74,6 +75,7 @@ class _Block(SpecModel):
     load: Text
     manifests: tuple[Text, ...] = ()
     world: WorldSpec | None = None
+    stack: tuple[ObjectName, ...] = ()
     phases: PhasesSpec = PhasesSpec()
     guards: GuardsSpec = GuardsSpec()
     checks: tuple[Any, ...] = Field(min_length=1)
@@ -92,6 +94,8 @@ class HarnessSettings:
     guards: GuardsSpec
     checks: tuple[CheckSpec, ...]
     at: KeyPath
+    stack: tuple[str, ...] = ()
+    """Real components that the run is about, by the names of ``controlplane/``."""
 
     def clock_s(self, scenario_s: float) -> float:
         return scenario_s / self.time_scale
@@ -103,6 +107,10 @@ def read_settings(document: Document) -> HarnessSettings:
     block = parse(_Block, data, document, at)
     checks = tuple(_read_check(entry, document, (*at, "checks", i)) for i, entry in enumerate(data["checks"]))
     _check_repeats(checks, document, at)
+    for index, name in enumerate(block.stack):
+        if name not in addons():
+            what = f"there is no component {name!r}"
+            raise document.mistake((*at, "stack", index), what, did_you_mean(name, addons()))
     return HarnessSettings(
         block.time_scale,
         block.workload,
@@ -113,6 +121,7 @@ def read_settings(document: Document) -> HarnessSettings:
         block.guards,
         checks,
         at,
+        block.stack,
     )
 
 

@@ -49,17 +49,24 @@ def build(components: Sequence[Component], say: Say, folder: Path | None = None)
         return [_build(component, folder, say) for component in components]
 
 
+def is_built(component: Component, folder: Path | None = None) -> bool:
+    """Whether the program is there, as its pins and flags are now."""
+    folder = folder or built_dir()
+    return (folder / component.name).exists() and _noted(folder / f"{component.name}.json") == recipe(component)
+
+
 def recipe(component: Component) -> str:
     """What a program is built from, in one word: it is built again when this changes."""
     pinned = [(component.folder / name).read_bytes() for name in ("go.mod", "go.sum")]
     how = [component.package, component.ldflags, *component.tags, platform.system(), platform.machine()]
+    how += [component.toolchain] if component.toolchain else []
     return hashlib.sha256(b"\0".join([*pinned, *(part.encode() for part in how)])).hexdigest()
 
 
 def _build(component: Component, folder: Path, say: Say) -> Built:
     program, note = folder / component.name, folder / f"{component.name}.json"
     made_from = recipe(component)
-    if program.exists() and _noted(note) == made_from:
+    if is_built(component, folder):
         return Built(component.name, program, _size_mb(program), 0.0)
     go = shutil.which("go")
     if go is None:
@@ -88,6 +95,7 @@ def _run_go(component: Component, argv: Sequence[str], say: Say) -> None:
     compiled, told = 0, time.monotonic()
     started = told
     env = {**os.environ, "CGO_ENABLED": "1" if component.cgo else "0"}
+    env |= {"GOTOOLCHAIN": component.toolchain} if component.toolchain else {}
     with subprocess.Popen(
         argv, cwd=component.folder, env=env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as go:

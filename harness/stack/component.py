@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,15 +23,28 @@ class Component:
     package: str
     releases: tuple[str, ...]
     version_args: tuple[str, ...] = ("--version",)
+    """Without any, the version is the one of ``source`` that Go wrote into the program."""
     ldflags: str = "-s -w"
     tags: tuple[str, ...] = ()
     """Build tags, as ``go build -tags`` takes them."""
     cgo: bool = False
     """Whether a C compiler takes part. All others are static, and built without one."""
+    source: str = ""
+    """The Go module that the program is of."""
+    toolchain: str = ""
+    """The Go release that builds it, e.g. "go1.27.3", where its module asks for one; else whichever is installed."""
+    modules: Path | None = None
+    """Where the folder of ``module`` is, if not among our own."""
 
     @property
     def folder(self) -> Path:
-        return MODULES / self.module
+        return (self.modules or MODULES) / self.module
 
     def takes(self, version: str) -> bool:
         return any(version == release or version.startswith(release + ".") for release in self.releases)
+
+
+def pinned_version(folder: Path, source: str) -> str:
+    """The version of a Go module that a folder's go.mod pins, without its "v"; empty where it names none."""
+    found = re.search(rf"^\s*(?:require )?{re.escape(source)} v(\S+)", (folder / "go.mod").read_text(), re.MULTILINE)
+    return found.group(1) if found else ""

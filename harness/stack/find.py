@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import shutil
@@ -54,7 +55,7 @@ def find_binaries(
     for component in components:
         passed_over: list[str] = []
         for place, path in _candidates(component.name, bin_dir, env):
-            version = ask_version(path, component.version_args)
+            version = version_of(path, component)
             if version is not None and component.takes(version):
                 found[component.name] = Binary(component.name, path, version)
                 break
@@ -73,6 +74,22 @@ _HOW_TO_GET_THEM = (
     "`make controlplane` builds them from Go modules, once (Go >= 1.26; some minutes on 2 cores), "
     f"or point --bin-dir or {ASSETS_ENV} at a folder that has them"
 )
+
+
+def version_of(path: Path, component: Component) -> str | None:
+    if component.version_args:
+        return ask_version(path, component.version_args)
+    return written_version(path, component.source)
+
+
+def written_version(path: Path, source: str) -> str | None:
+    """The version of a module that a Go program was built with: Go writes the list of them into it, as text."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            found = re.search(rb"\n(?:mod|dep)\t" + re.escape(source).encode() + rb"\tv([^\t\n]+)", content)
+            return found.group(1).decode() if found else None
+    except (OSError, ValueError):
+        return None
 
 
 def ask_version(path: Path, args: Sequence[str]) -> str | None:

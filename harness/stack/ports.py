@@ -1,8 +1,8 @@
 """Free ports on 127.0.0.1 that stay free until the program they are for takes them.
 
 A port that is looked up, released and taken later can be lost to another process in between. These are held by bound
-sockets that do not listen; a program that sets SO_REUSEPORT (Kubernetes' and etcd's do, when asked) can listen beside
-one, and nobody else can have the port. The kernel gives a port that is held like this to no other lookup.
+sockets that do not listen; a program that sets SO_REUSEPORT (Kubernetes' and etcd's do, when asked) or SO_REUSEADDR
+(every Go program does) can listen beside one. The kernel gives a port that is held like this to no other lookup.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class HeldPorts:
     def take(self) -> int:
         held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._sockets.append(held)
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        for option in (socket.SO_REUSEPORT, socket.SO_REUSEADDR):
+            held.setsockopt(socket.SOL_SOCKET, option, 1)
         held.bind((HOST, 0))
         port: int = held.getsockname()[1]
         return port

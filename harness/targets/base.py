@@ -38,6 +38,10 @@ class Connection:
     """The uid of kube-system: which cluster this is, whoever answers at its address later."""
     undo_in_cluster: bool = False
     """Whether the undo journal is kept in the cluster as well, for another machine that would heal it."""
+    stack_url: str | None = None
+    """Where the cluster's real programs are listed, stopped, killed and started again (``harness.stack.control``)."""
+    stack: tuple[str, ...] = ()
+    """The real components that were brought up beside the control plane."""
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self) | {"kubeconfig": str(self.kubeconfig)}, indent=1) + "\n")
@@ -46,7 +50,8 @@ class Connection:
     def read(cls, path: Path) -> Connection:
         try:
             raw = json.loads(path.read_text())
-            return cls(**(raw | {"kubeconfig": Path(raw["kubeconfig"])}))
+            typed = {"kubeconfig": Path(raw["kubeconfig"]), "stack": tuple(raw.get("stack", ()))}
+            return cls(**(raw | typed))
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise TargetError(
                 f"no connection to read in {path}: {error}", hint="start a cluster with `gpu-harness up`"

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.errors import BadInput, Where
+from harness.spec.experiment import Experiment
 from harness.stack.catalogue import CONTROL_PLANE
+from harness.stack.description import in_order
 from harness.stack.find import find_binaries
+from harness.stack.find_addons import find_addons
 from harness.targets.base import Target
 from harness.targets.controlplane.bugs import refuse_bugs_without_a_place
 from harness.targets.controlplane.target import ControlPlaneTarget
@@ -27,8 +30,15 @@ def _embedded(bin_dir: Path | None) -> MakeTarget:
 
 def _controlplane(bin_dir: Path | None) -> MakeTarget:
     binaries = find_binaries(CONTROL_PLANE, bin_dir)
-    return lambda wanted, places: ControlPlaneTarget(wanted, binaries, places)
 
+    def make(wanted: Wanted, places: Places) -> ControlPlaneTarget:
+        addons = in_order(wanted.stack)
+        return ControlPlaneTarget(wanted, binaries, places, addons, find_addons(addons, bin_dir))
+
+    return make
+
+
+HAVE_A_REAL_API_SERVER = (ControlPlaneTarget.name, "node", "kind", "kubeconfig")
 
 TARGETS: dict[str, Callable[[Path | None], MakeTarget]] = {"embedded": _embedded, "controlplane": _controlplane}
 """By name: from the folder of real programs, if one was named, to what makes the target."""
@@ -39,6 +49,17 @@ def check_world(target: str, wanted: Wanted, experiment: Path) -> None:
     if target == ControlPlaneTarget.name:
         where = Where(str(experiment), key="extensions.gpu-harness.world.planted_bugs")
         refuse_bugs_without_a_place(wanted.config.planted_bugs, where)
+
+
+def check_stack(target: str, experiment: Experiment) -> None:
+    """BadInput where real components are asked for and there is no API server that they could talk to."""
+    settings = experiment.settings
+    if settings.stack and target not in HAVE_A_REAL_API_SERVER:
+        raise experiment.document.mistake(
+            (*settings.at, "stack"),
+            f"{', '.join(settings.stack)} cannot run on the target {target}, whose API server is emulated",
+            "run it with --target controlplane",
+        )
 
 
 def check_target(name: str) -> None:

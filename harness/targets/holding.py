@@ -18,7 +18,7 @@ from harness.kube.http import HttpKube
 from harness.spec.experiment import load_experiment
 from harness.targets.base import CONNECTION_FILE, Connection, Target
 from harness.targets.choosing import TARGETS
-from harness.targets.wanted import Places, Wanted, two_empty_nodes, wanted_by
+from harness.targets.wanted import Places, Wanted, two_empty_nodes, wanted_by, with_stack
 
 LOOK_S = 0.5
 
@@ -63,6 +63,7 @@ def main() -> int:
     parser.add_argument("--target", required=True)
     parser.add_argument("--experiment", type=Path)
     parser.add_argument("--bin-dir", type=Path)
+    parser.add_argument("--stack", action="append", default=[])
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--ttl-s", type=float, required=True)
     args = parser.parse_args()
@@ -71,6 +72,7 @@ def main() -> int:
             wanted = wanted_by(load_experiment(args.experiment), args.seed)
         else:
             wanted = Wanted(two_empty_nodes(args.seed))
+        wanted = with_stack(wanted, args.stack)
         target = TARGETS[args.target](args.bin_dir)(wanted, Places(args.folder, args.folder / "logs"))
         asyncio.run(hold(target, args.folder, args.ttl_s))
     except HarnessError as error:

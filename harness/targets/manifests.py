@@ -15,14 +15,16 @@ from harness.spec.manifest import load_manifest
 BY_KIND: dict[tuple[str, str], Resource] = {(r.api_version, r.kind): r for r in RESOURCES}
 
 
-def read_manifests(files: Iterable[Path]) -> list[tuple[Resource, Json]]:
-    """Every object of every file, in order. BadInput names file, line and what would be right."""
+def read_manifests(files: Iterable[Path], more: Sequence[Resource] = ()) -> list[tuple[Resource, Json]]:
+    """Every object of every file, in order; ``more`` are kinds that this target has beside those it always has.
+    BadInput names file, line and what would be right."""
+    known = BY_KIND | {(r.api_version, r.kind): r for r in more}
     found: list[tuple[Resource, Json]] = []
     for file in files:
         for obj, document in zip(load_manifest(file), read_documents(file), strict=True):
-            resource = BY_KIND.get((str(obj["apiVersion"]), str(obj["kind"])))
+            resource = known.get((str(obj["apiVersion"]), str(obj["kind"])))
             if resource is None:
-                kinds = ", ".join(sorted(f"{kind} ({version})" for version, kind in BY_KIND))
+                kinds = ", ".join(sorted(f"{kind} ({version})" for version, kind in known))
                 what = f"{obj['kind']} of {obj['apiVersion']} is no kind that this target has"
                 raise document.mistake(("kind",), what, f"it has: {kinds}")
             found.append((resource, obj))

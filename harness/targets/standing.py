@@ -8,12 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import BadInput, TargetError, Where
 from harness.spec.experiment import load_experiment
+from harness.stack.description import in_order
+from harness.stack.find_addons import find_addons
 from harness.targets.base import CONNECTION_FILE, Connection
-from harness.targets.choosing import TARGETS, check_target
+from harness.targets.choosing import TARGETS, check_stack, check_target
 from harness.targets.wanted import wanted_by
 
 FOLDER = Path(".gpu-harness")
@@ -25,18 +28,30 @@ DOWN_TIMEOUT_S = 15
 
 
 def bring_up(
-    experiment: Path | None, *, target: str = "embedded", bin_dir: Path | None = None, seed: int, ttl_s: float
+    experiment: Path | None,
+    *,
+    target: str = "embedded",
+    bin_dir: Path | None = None,
+    seed: int,
+    ttl_s: float,
+    stack: Sequence[str] = (),
 ) -> Connection:
-    """Starts a cluster and applies the experiment's manifests. Refuses while one of ours is up here."""
+    """Starts a cluster with the real components of ``stack`` and of the experiment, whose manifests it applies. Refuses
+    while one of ours is up here."""
     check_target(target)
     TARGETS[target](bin_dir)  # what is missing is said here, and not in a log
     if experiment is not None:
-        wanted_by(load_experiment(experiment), seed)
+        read = load_experiment(experiment)
+        check_stack(target, read)
+        wanted_by(read, seed)
+        stack = (*read.settings.stack, *stack)
+    find_addons(in_order(stack), bin_dir)
     if (pid := _our_process()) is not None:
         raise BadInput(f"a cluster is up already (process {pid})", where=Where(str(FOLDER)), hint="gpu-harness down")
     argv = ["--folder", str(FOLDER), "--target", target, "--seed", str(seed), "--ttl-s", str(ttl_s)]
     argv += ["--experiment", str(experiment)] if experiment else []
     argv += ["--bin-dir", str(bin_dir)] if bin_dir else []
+    argv += [word for name in stack for word in ("--stack", name)]
     try:
         (FOLDER / "logs").mkdir(parents=True, exist_ok=True)
         (FOLDER / CONNECTION_FILE).unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fakes.config import GatewayConfig, PlantedBug, PoolConfig, ProcessImage, WorldConfig
@@ -12,6 +12,7 @@ from harness.errors import BadInput, Where
 from harness.faults.pick import FleetNode
 from harness.kube.port import Json, Resource
 from harness.spec.experiment import Experiment
+from harness.stack.description import kinds, set_aside
 from harness.targets.manifests import read_manifests
 
 
@@ -33,11 +34,14 @@ class Wanted:
     config: WorldConfig
     objects: Sequence[tuple[Resource, Json]] = ()
     selector: str = ""
+    stack: tuple[str, ...] = ()
+    """Real components, by their names, that are up before the objects are applied."""
 
 
 def wanted_by(experiment: Experiment, seed: int) -> Wanted:
-    objects = read_manifests(experiment.manifest_files)
-    return Wanted(world_config(experiment, seed), objects, experiment.settings.workload.selector)
+    stack = experiment.settings.stack
+    objects = read_manifests(experiment.manifest_files, kinds(stack))
+    return Wanted(world_config(experiment, seed), objects, experiment.settings.workload.selector, stack)
 
 
 def world_config(experiment: Experiment, seed: int) -> WorldConfig:
@@ -66,7 +70,14 @@ def world_config(experiment: Experiment, seed: int) -> WorldConfig:
         gateway_service=settings.workload.service,
         processes=tuple(ProcessImage(p.image, p.command, tuple(p.env.items())) for p in world.processes),
         gateway=GatewayConfig(**world.gateway.model_dump()),
+        aside=set_aside(settings.stack),
     )
+
+
+def with_stack(wanted: Wanted, names: Sequence[str]) -> Wanted:
+    """The same, and these real components beside those it has."""
+    stack = tuple(dict.fromkeys((*wanted.stack, *names)))
+    return replace(wanted, stack=stack, config=replace(wanted.config, aside=set_aside(stack)))
 
 
 def two_empty_nodes(seed: int) -> WorldConfig:

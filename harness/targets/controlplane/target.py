@@ -18,12 +18,16 @@ from harness.faults.pick import FleetNode
 from harness.kube.http import HttpKube
 from harness.kube.server_clock import on_the_servers_clock
 from harness.run.children import Child, spawn
+from harness.stack.addons import Standing, running_addons
 from harness.stack.catalogue import CONTROL_PLANE
+from harness.stack.control import serving_control
 from harness.stack.control_plane_flags import Settings
+from harness.stack.description import Described
 from harness.stack.find import Binaries
 from harness.stack.kubernetes import ControlPlane, running_control_plane
 from harness.stack.services import not_up
 from harness.targets.base import Connection
+from harness.targets.controlplane.instance_types import instance_types
 from harness.targets.controlplane.objects import (
     METRICS_HOST,
     install_karpenters_kinds,
@@ -38,6 +42,7 @@ AVAILABLE_TIMEOUT_S = 90
 STOP_GRACE_S = 3
 FOLDER = "control-plane"
 READY_FILE = "surroundings-ready.json"
+KARPENTERS_TYPES = "karpenter/instance_types"
 
 T = TypeVar("T")
 
@@ -59,8 +64,18 @@ class ControlPlaneTarget:
         "the metrics pipeline behind the metrics APIs",
     )  # fmt: skip
 
-    def __init__(self, wanted: Wanted, binaries: Binaries, places: Places) -> None:
+    def __init__(
+        self,
+        wanted: Wanted,
+        binaries: Binaries,
+        places: Places,
+        addons: Sequence[Described] = (),
+        addon_programs: Binaries | None = None,
+    ) -> None:
         self._wanted = wanted
+        self._addons = addons
+        self._addon_programs = addon_programs or Binaries({})
+        self.standing = Standing()
         self._config = wanted.config
         self._binaries = binaries
         self._folder = places.folder
@@ -72,7 +87,8 @@ class ControlPlaneTarget:
 
     @property
     def versions(self) -> Mapping[str, str]:
-        return {component.name: self._binaries.found[component.name].version for component in CONTROL_PLANE}
+        programs = {component.name: self._binaries.found[component.name].version for component in CONTROL_PLANE}
+        return programs | {described.name: described.version for described in self._addons}
 
     @property
     def log(self) -> Path:
@@ -89,11 +105,13 @@ class ControlPlaneTarget:
             )
         )
         async with HttpKube(control_plane.kubeconfig) as kube:
+            await self._while_it_lives(self._bring_up_addons(control_plane))
             await self._while_it_lives(install_karpenters_kinds(kube))
             urls = await self._while_it_lives(self._surround(control_plane))
             port = urlsplit(urls["metrics_url"]).port
             assert port is not None
-            await self._while_it_lives(register_metrics(kube, port, control_plane.authority))
+            aside = self._config.aside
+            await self._while_it_lives(register_metrics(kube, port, control_plane.authority, aside=aside))
             if PlantedBug.HPA_BLIND in self._config.planted_bugs:
                 await take_the_autoscalers_pen(kube)
             await apply(kube, [(r, on_the_servers_clock(o, self._clock_s)) for r, o in self._wanted.objects])
@@ -108,6 +126,8 @@ class ControlPlaneTarget:
             namespace=self._config.gateway_namespace,
             time_scale=self._config.time_scale,
             undo_in_cluster=True,
+            stack_url=await self._running.enter_async_context(serving_control(control_plane.services)),
+            stack=tuple(self.standing.names),
         )
 
     async def down(self) -> None:
@@ -123,6 +143,18 @@ class ControlPlaneTarget:
         if self._surroundings is not None and self._surroundings.returncode is not None:
             return self._surroundings
         return None
+
+    async def _bring_up_addons(self, control_plane: ControlPlane) -> None:
+        if not self._addons:
+            return
+        kube = await self._running.enter_async_context(HttpKube(control_plane.kubeconfig, field_manager="stack"))
+        self.standing = await self._running.enter_async_context(
+            running_addons(
+                self._addons, self._addon_programs, control_plane, kube,
+                time_scale=self._config.time_scale,
+                contents={KARPENTERS_TYPES: instance_types(self._config.pools)},
+            )
+        )  # fmt: skip
 
     async def _surround(self, control_plane: ControlPlane) -> dict[str, str]:
         """Starts everything around the control plane; its URLs once they answer."""

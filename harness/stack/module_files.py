@@ -1,0 +1,82 @@
+"""Files of a Go module that a run needs beside its programs: kinds, webhooks, templates.
+
+Kept in the user's cache, so that only building needs Go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.errors import TargetError
+from harness.stack.cache import cache_dir
+from harness.stack.description import Described
+
+NOTE = ".taken-from"
+
+
+def kept_dir(described: Described, cache: Path | None = None) -> Path:
+    return (cache or cache_dir()) / "objects" / described.name
+
+
+def take(described: Described, cache: Path | None = None) -> Path:
+    """Copies what the description names out of the module, unless that was done for the same version and names."""
+    place = kept_dir(described, cache)
+    if is_taken(described, cache):
+        return place
+    root = _module_folder(described)
+    part = place.with_name(f".{place.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    for file in _matches(root, described.from_module, described.addon.source):
+        copy = part / file.relative_to(root)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(file.read_bytes())  # the module cache is read-only, the copy is not
+    (part / NOTE).write_text(_recipe(described))
+    shutil.rmtree(place, ignore_errors=True)
+    part.rename(place)
+    return place
+
+
+def is_taken(described: Described, cache: Path | None = None) -> bool:
+    note = kept_dir(described, cache) / NOTE
+    return note.is_file() and note.read_text() == _recipe(described)
+
+
+def files_of(described: Described, globs: Sequence[str], cache: Path | None = None) -> list[Path]:
+    """What was taken, in the order of the globs and of their names."""
+    return list(_matches(kept_dir(described, cache), globs, described.addon.source))
+
+
+def _matches(root: Path, globs: Sequence[str], source: str) -> list[Path]:
+    found: dict[Path, None] = {}
+    for glob in globs:
+        matching = sorted(path for path in root.glob(glob) if path.is_file() and not path.name.startswith("kustomiz"))
+        if not matching:
+            raise TargetError(f"{source} has no file {glob}", hint=f"looked in {root}")
+        found |= dict.fromkeys(matching)
+    return list(found)
+
+
+def _recipe(described: Described) -> str:
+    words = "\n".join([described.addon.source, described.version, *described.from_module])
+    return hashlib.sha256(words.encode()).hexdigest() + "\n"
+
+
+def _module_folder(described: Described) -> Path:
+    source, toolchain = described.addon.source, described.addon.toolchain
+    env = {**os.environ} | ({"GOTOOLCHAIN": toolchain} if toolchain else {})
+    argv = ["go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", source]
+    said = subprocess.run(argv, cwd=described.folder, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    folder = said.stdout.strip()
+    if said.returncode == 0 and not folder:  # pinned, and not downloaded yet
+        subprocess.run(["go", "mod", "download", source], cwd=described.folder, env=env, capture_output=True)
+        said = subprocess.run(argv, cwd=described.folder, env=env, capture_output=True, text=True)
+        folder = said.stdout.strip()
+    if said.returncode != 0 or not folder:
+        raise TargetError(f"Go does not find {source}: {said.stderr.strip() or 'not downloaded'}")
+    return Path(folder)

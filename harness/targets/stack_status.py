@@ -1,0 +1,42 @@
+"""How the real programs of a standing cluster are, asked of the process that holds it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from harness.errors import TargetError
+from harness.targets.base import CONNECTION_FILE, Connection
+
+
+def programs(folder: Path) -> list[dict[str, Any]]:
+    """TargetError where no cluster with real programs is up in ``folder``."""
+    connection = Connection.read(folder / CONNECTION_FILE)
+    if connection.stack_url is None:
+        raise TargetError(f"the cluster that is up runs no real program (target {connection.target})")
+    try:
+        answer = httpx.get(f"{connection.stack_url}/programs", trust_env=False, timeout=10)
+        answer.raise_for_status()
+    except httpx.HTTPError as error:
+        raise TargetError(
+            f"the cluster does not answer: {error}", hint="gpu-harness stack down, then up again"
+        ) from error
+    found: list[dict[str, Any]] = answer.json()["programs"]
+    return found
+
+
+def to_json(found: Sequence[dict[str, Any]]) -> str:
+    return json.dumps(list(found), indent=1)
+
+
+def as_text(found: Sequence[dict[str, Any]]) -> str:
+    widest = max(len(program["name"]) for program in found)
+    lines = []
+    for program in found:
+        state = "runs" if program["running"] else "was stopped" if program["halted"] else "died"
+        lines.append(f"{program['name']:{widest}}  {state:11}  {program['log']}")
+    return "\n".join(lines)
