@@ -159,14 +159,18 @@ def plan(
 
 
 @app.command()
-def validate(experiment: ExperimentArg) -> ExitCode:
-    """Check an experiment and the files it names."""
-    from harness.run.preparing import fitting_target, prepare
+def validate(
+    file: Annotated[Path, typer.Argument(metavar="EXPERIMENT|PROFILE", help="An experiment, or a load profile alone.")],
+) -> ExitCode:
+    """Check an experiment and the files it names, or a load profile."""
+    from harness.run.preparing import fitting_target, is_profile, plan_file, prepare
 
-    prepared = prepare(experiment, seed=1, target=fitting_target(experiment), cut=None)
-    typer.echo(
-        f"{experiment}: valid ({prepared.plan.schedule.rows} requests, {len(prepared.experiment.actions)} actions)"
-    )
+    if is_profile(file):
+        rows = plan_file(file, seed=1, cut=None, time_scale=None).schedule.rows
+        typer.echo(f"{file}: valid (a load profile of {rows} requests with seed 1 at time_scale 1)")
+        return ExitCode.PASS
+    prepared = prepare(file, seed=1, target=fitting_target(file), cut=None)
+    typer.echo(f"{file}: valid ({prepared.plan.schedule.rows} requests, {len(prepared.experiment.actions)} actions)")
     return ExitCode.PASS
 
 

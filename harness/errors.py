@@ -48,11 +48,13 @@ class HarnessError(Exception):
         self.message = message
         self.where = where
         self.hint = hint
+        self.also: tuple[HarnessError, ...] = ()
+        """Others found in the same go, so that a file is mended once and not mistake by mistake."""
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         hint = f"\n  hint: {self.hint}" if self.hint else ""
-        return f"{place}{self.message}{hint}"
+        return "\n".join([f"{place}{self.message}{hint}", *map(str, self.also)])
 
 
 class BadInput(HarnessError):

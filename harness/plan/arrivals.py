@@ -17,7 +17,7 @@ from harness.clock import NS_PER_S
 from harness.plan.chance import Chance
 from harness.plan.exact import total
 from harness.plan.intensity import Piece, poisson, steps
-from harness.plan.rates import diurnal, flash_crowd, on_off, ramp, step
+from harness.plan.rates import diurnal, flash_crowd, on_off, pulses, ramp, step
 from harness.plan.replay import Traces
 from harness.plan.schedule import rises_ns
 from harness.plan.tokens import between
@@ -31,6 +31,7 @@ from harness.spec.arrivals import (
     GammaArrivals,
     OnOffArrivals,
     PoissonArrivals,
+    PulseArrivals,
     RampArrivals,
     RenewalArrivals,
     SequenceArrivals,
@@ -161,6 +162,8 @@ def _rises_s(arrivals: Arrivals, span: Span) -> list[float]:
             return [window.start_s / span.time_scale for window in arrivals.windows]
         case OnOffArrivals():
             return [piece.start_s for piece in on_off(arrivals, span.clock_s, span.time_scale, span.chance())[1::2]]
+        case PulseArrivals():
+            return [p.start_s for p in pulses(arrivals, span.clock_s, span.time_scale) if _is_pulse(p, arrivals)]
         case RampArrivals() if arrivals.to_per_s > arrivals.from_per_s:
             return [arrivals.start_s / span.time_scale]
         case StepArrivals():
@@ -175,6 +178,10 @@ def _rises_s(arrivals: Arrivals, span: Span) -> list[float]:
             return [low / span.time_scale for low in lows if low < span.duration_s]
         case _:
             return []
+
+
+def _is_pulse(piece: Piece, arrivals: PulseArrivals) -> bool:
+    return arrivals.on_per_s > arrivals.off_per_s and piece.start_per_s == arrivals.on_per_s
 
 
 def seen_in_arrivals(arrivals: Arrivals) -> bool:
@@ -203,6 +210,8 @@ def _pieces(arrivals: Arrivals, clock_s: float, time_scale: float) -> list[Piece
         case BurstArrivals():
             windows = [(w.start_s / time_scale, w.end_s / time_scale, w.added_per_s) for w in arrivals.windows]
             return steps(clock_s, arrivals.rate_per_s, windows)
+        case PulseArrivals():
+            return pulses(arrivals, clock_s, time_scale)
         case RampArrivals():
             return ramp(arrivals, clock_s, time_scale)
         case StepArrivals():

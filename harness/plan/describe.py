@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.plan.make import TraceUse
 from harness.plan.mixed import mix_stats
 from harness.plan.plan import Plan, PlannedFault
 
@@ -33,9 +34,14 @@ def describe(plan: Plan) -> str:
 
 
 def _load(plan: Plan) -> str:
-    if plan.trace is None:
+    if plan.trace is not None:
+        return _cut(plan.trace)
+    if not plan.profile_traces:
         return plan.profile_title
-    trace = plan.trace
+    return "; ".join([plan.profile_title, *(f"{use.rows} requests of {_cut(use)}" for use in plan.profile_traces)])
+
+
+def _cut(trace: TraceUse) -> str:
     end_s = trace.start_s + trace.duration_s
     text = f"{trace.file}, trace seconds {trace.start_s:g} to {end_s:g} at speed {trace.speed:g}"
     if trace.scale != 1:

@@ -42,6 +42,11 @@ class TraceUse:
 
 
 def schedule_of_profile(profile: LoadProfile, time_scale: float, seed: int) -> Schedule:
+    return schedule_and_traces(profile, time_scale, seed)[0]
+
+
+def schedule_and_traces(profile: LoadProfile, time_scale: float, seed: int) -> tuple[Schedule, tuple[TraceUse, ...]]:
+    """The schedule, and which rows of which traces arrive in it."""
     traces = Traces(profile.document.path)
     span = Span(profile.duration_s, time_scale, seed)
     arrived = arrive(profile.arrivals, span, traces)
@@ -80,7 +85,14 @@ def schedule_of_profile(profile: LoadProfile, time_scale: float, seed: int) -> S
     streams = mixing.draw_streams(mix, len(prompts), seed)
     hang_ups = mixing.draw_hang_ups(mix.hang_ups, streams, seed)
     more = More(requests.turn, priority, streams, *hang_ups, prefix).or_none()
-    return Schedule(requests.t_ns, prompts, requests.output_tokens, tenant, session, steps_ns, more)
+    schedule = Schedule(requests.t_ns, prompts, requests.output_tokens, tenant, session, steps_ns, more)
+    return schedule, tuple(
+        TraceUse(
+            use.cut.file.name, use.cut.start_s, use.seconds, use.cut.speed, use.rows, 0, use.failed_rows,
+            use.cut.scale, use.cut.loop,
+        )
+        for use in traces.used
+    )  # fmt: skip
 
 
 _ZERO = np.zeros(1, dtype=np.int64)

@@ -11,7 +11,7 @@ from harness.faults.fault import Target
 from harness.faults.scene import Scene
 from harness.plan.chance import target_random
 from harness.plan.load_faults import with_load_faults
-from harness.plan.make import LONGEST_CLOCK_S, TraceUse, schedule_of_profile, schedule_of_trace
+from harness.plan.make import LONGEST_CLOCK_S, TraceUse, schedule_and_traces, schedule_of_trace
 from harness.plan.mixed import mix_stats
 from harness.plan.schedule import SCHEDULE_FILE, Schedule, Stats
 from harness.plan.trace import TraceCut
@@ -19,6 +19,8 @@ from harness.spec.experiment import Experiment, PlannedAction
 from harness.spec.loadprofile import LoadProfile
 from harness.spec.manifest import load_manifest, object_ref
 from harness.spec.together import check_together
+
+_STRETCHES_MAX = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Plan:
     stats: Stats
     faults: tuple[PlannedFault, ...]
     trace: TraceUse | None
+    profile_traces: tuple[TraceUse, ...] = ()
+    """Those that the profile itself names; ``trace`` is the one that a person gave in its place."""
     has_hypothesis: bool = True
 
     @property
@@ -75,12 +79,14 @@ class Plan:
                 "title": self.profile_title,
                 "peak_to_mean_min": self.peak_to_mean_min,
                 "trace": _trace(self.trace),
+                **({"traces": [_trace(use) for use in self.profile_traces]} if self.profile_traces else {}),
             },
             "schedule": {
                 "file": SCHEDULE_FILE,
                 "sha256": self.schedule.sha256(),
                 "load_steps_ns": list(self.schedule.steps_ns),
                 "stats": self.stats,
+                "arrivals": _arrivals(self.schedule, self.clock_s),
                 **({} if (mix := mix_stats(self.schedule)) is None else {"mix": asdict(mix)}),
             },
             "faults": [_fault(fault) for fault in self.faults],
@@ -120,6 +126,7 @@ class _Load:
     stats: Stats
     duration_s: float
     trace: TraceUse | None
+    profile_traces: tuple[TraceUse, ...] = ()
 
 
 def _load(profile: LoadProfile, seed: int, time_scale: float, trace: TraceCut | None) -> _Load:
@@ -136,10 +143,10 @@ def _load(profile: LoadProfile, seed: int, time_scale: float, trace: TraceCut | 
             f"is {duration_s:g}, which is {duration_s / time_scale:g} s on the clock at time_scale {time_scale:g}",
             f"a run takes at most {LONGEST_CLOCK_S} s, one day",
         )
-    schedule = schedule_of_profile(profile, time_scale, seed)
+    schedule, traces = schedule_and_traces(profile, time_scale, seed)
     stats = schedule.stats(duration_s / time_scale)
     _check_peak(profile, stats, seed)
-    return _Load(schedule, stats, duration_s, None)
+    return _Load(schedule, stats, duration_s, None, traces)
 
 
 def _with_faults(load: _Load, experiment: Experiment, seed: int) -> _Load:
@@ -164,6 +171,7 @@ def _plan(title: str, profile: LoadProfile, seed: int, time_scale: float, load: 
         stats=load.stats,
         faults=(),
         trace=load.trace,
+        profile_traces=load.profile_traces,
     )
 
 
@@ -232,6 +240,12 @@ def _fault(fault: PlannedFault) -> dict[str, Any]:
         "ends_s": fault.ends_s,
         "disruptive": fault.disruptive,
     }
+
+
+def _arrivals(schedule: Schedule, clock_s: float) -> dict[str, Any]:
+    """The curve: arrivals in each stretch of so many clock seconds, few enough stretches to be read."""
+    every_s = next((s for s in (1, 10, 60, 600) if clock_s <= s * _STRETCHES_MAX), 3600)
+    return {"every_s": every_s, "counts": schedule.counts(every_s, clock_s)}
 
 
 def _trace(use: TraceUse | None) -> dict[str, Any] | None:

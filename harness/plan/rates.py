@@ -8,7 +8,14 @@ from harness.errors import BadInput
 from harness.plan.chance import Chance
 from harness.plan.exact import cosine, power
 from harness.plan.intensity import Piece
-from harness.spec.arrivals import DiurnalArrivals, FlashCrowdArrivals, OnOffArrivals, RampArrivals, StepArrivals
+from harness.spec.arrivals import (
+    DiurnalArrivals,
+    FlashCrowdArrivals,
+    OnOffArrivals,
+    PulseArrivals,
+    RampArrivals,
+    StepArrivals,
+)
 
 _PIECES_PER_PERIOD = 96
 """A quarter of an hour of a day each; the rate between them is off by less than 0.06 % of the swing."""
@@ -30,6 +37,20 @@ def on_off(arrivals: OnOffArrivals, clock_s: float, time_scale: float, chance: C
             pieces.append(Piece(t, end, rate, rate))
         t, on = end, not on
     return pieces
+
+
+def pulses(arrivals: PulseArrivals, clock_s: float, time_scale: float) -> list[Piece]:
+    start_s, on_s = arrivals.start_s / time_scale, arrivals.on_s / time_scale
+    period_s = arrivals.period_s / time_scale
+    _check_fineness((clock_s - start_s) / period_s, period_s, clock_s)
+    pieces = [Piece(0.0, min(start_s, clock_s), arrivals.off_per_s, arrivals.off_per_s)]
+    number = 0
+    while (begins_s := start_s + number * period_s) < clock_s:
+        number += 1
+        ends_s, next_s = min(clock_s, begins_s + on_s), min(clock_s, start_s + number * period_s)
+        pieces.append(Piece(begins_s, ends_s, arrivals.on_per_s, arrivals.on_per_s))
+        pieces.append(Piece(ends_s, next_s, arrivals.off_per_s, arrivals.off_per_s))
+    return [piece for piece in pieces if piece.end_s > piece.start_s]
 
 
 def ramp(arrivals: RampArrivals, clock_s: float, time_scale: float) -> list[Piece]:
@@ -87,11 +108,7 @@ def flash_crowd(arrivals: FlashCrowdArrivals, clock_s: float, time_scale: float)
 
 def _through(rate: Callable[[float], float], step_s: float, start_s: float, end_s: float) -> list[Piece]:
     """Straight pieces of ``step_s`` through the curve, the last one cut off at ``end_s``."""
-    if (end_s - start_s) / step_s > _PIECES_MAX:
-        raise BadInput(
-            f"the rate changes each {step_s:g} s of the clock, which is too fine for {end_s - start_s:g} s",
-            hint="lengthen period_s or half_life_s, or shorten duration_s",
-        )
+    _check_fineness((end_s - start_s) / step_s, step_s, end_s - start_s)
     pieces: list[Piece] = []
     index, t, now = 0, start_s, rate(start_s)
     while t < end_s:
@@ -101,3 +118,11 @@ def _through(rate: Callable[[float], float], step_s: float, start_s: float, end_
         pieces.append(Piece(t, following, now, after))
         t, now = following, after
     return pieces
+
+
+def _check_fineness(pieces: float, step_s: float, lasts_s: float) -> None:
+    if pieces > _PIECES_MAX:
+        raise BadInput(
+            f"the rate changes each {step_s:g} s of the clock, which is too fine for {lasts_s:g} s",
+            hint="lengthen period_s or half_life_s, or shorten duration_s",
+        )

@@ -48,6 +48,16 @@ def replay(rows: TraceRows, cut: TraceCut, lasts_ns: int | None) -> Replayed:
     return Replayed(np.tile(once, loops) + turn * period_ns, np.tile(index, loops), turn)
 
 
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A cut of which rows arrived: how long it is in trace seconds, how many arrivals it gave, what was left out."""
+
+    cut: TraceCut
+    seconds: float
+    rows: int
+    failed_rows: int
+
+
 class Traces:
     """Rows of all traces that arrivals took, numbered one after another, and lengths of whole files. ``profile`` is
     the file that names them."""
@@ -60,7 +70,7 @@ class Traces:
         self.prefix: list[str] = []
         self.session: list[str] = []
         self.tenant: list[str] = []
-        self.failed_rows = 0
+        self.used: list[Used] = []
 
     def arrive(self, arrivals: TraceArrivals, lasts_ns: int, seed: int, stream: str) -> tuple[Numbers, Numbers]:
         """Times and row numbers. Sessions of different streams and loops are different sessions."""
@@ -69,7 +79,6 @@ class Traces:
             arrivals.loop,
         )  # fmt: skip
         rows = read_cut(cut, Chance(seed, f"trace{stream}"))
-        self.failed_rows += rows.failed_rows
         came = replay(rows, cut, lasts_ns)
         within = came.t_ns < lasts_ns
         first = len(self.prompt_tokens)
@@ -81,6 +90,7 @@ class Traces:
             self.session.append(f"{session}{stream}{f'.l{loop}' if loop else ''}" if session else "")
             self.tenant.append(text_at(rows.tenant, index))
         count = len(self.prompt_tokens) - first
+        self.used.append(Used(cut, rows.seconds, count, rows.failed_rows))
         return came.t_ns[within], np.arange(first, first + count, dtype=np.int64)
 
     def lengths(self, file: str) -> TraceRows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,12 @@ class Schedule:
             "prompt_tokens": token_quantiles(self.prompt_tokens),
             "output_tokens": token_quantiles(self.output_tokens),
         }
+
+    def counts(self, every_s: int, clock_s: float) -> list[int]:
+        """Arrivals in each ``every_s`` clock seconds from the load's start to its end."""
+        stretches = max(1, math.ceil(clock_s / every_s))
+        which = np.minimum(self.t_ns // (every_s * NS_PER_S), stretches - 1)
+        return [int(count) for count in np.bincount(which, minlength=stretches)]
 
 
 def _more(table: Any) -> More | None:

@@ -30,10 +30,15 @@ class Prepared:
     target: str
 
 
+def is_profile(path: Path) -> bool:
+    """Whether the file is a load profile, and not an experiment."""
+    data = read_document(path).data
+    return isinstance(data, dict) and "arrivals" in data and "method" not in data
+
+
 def plan_file(path: Path, *, seed: int, cut: TraceCut | None, time_scale: float | None) -> Plan:
     """The plan of an experiment, or of a load profile alone, whichever the file is."""
-    data = read_document(path).data
-    if isinstance(data, dict) and "arrivals" in data and "method" not in data:
+    if is_profile(path):
         return plan_profile(load_profile(path), seed, 1.0 if time_scale is None else time_scale, cut)
     if time_scale is not None:
         raise BadInput(

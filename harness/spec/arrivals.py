@@ -104,6 +104,28 @@ class OnOffArrivals(SpecModel):
     off_mean_s: Seconds
 
 
+class PulseArrivals(SpecModel):
+    """Poisson arrivals at ``on_per_s`` for the first ``on_s`` of each ``period_s``, counted from ``start_s``, and at
+    ``off_per_s`` otherwise."""
+
+    kind: Literal["pulses"]
+    on_per_s: PerSecond
+    off_per_s: PerSecondFromZero = 0.0
+    period_s: Seconds
+    on_s: Seconds
+    start_s: SecondsFromZero = 0.0
+
+    @model_validator(mode="after")
+    def _in_order(self) -> PulseArrivals:
+        if self.on_s >= self.period_s:
+            raise mistake(
+                f"is {self.on_s:g}, not shorter than period_s ({self.period_s:g}): it would never be off",
+                key=("on_s",),
+                hint="the period is from one pulse's start to the next one's; both are scenario seconds",
+            )
+        return self
+
+
 class RampArrivals(SpecModel):
     """Poisson arrivals whose rate goes straight from one value to another; flat before and after."""
 
@@ -251,6 +273,7 @@ Arrivals = Annotated[
     | RenewalArrivals
     | BurstArrivals
     | OnOffArrivals
+    | PulseArrivals
     | RampArrivals
     | StepArrivals
     | DiurnalArrivals
@@ -307,6 +330,8 @@ def _ends(part: Arrivals) -> list[tuple[Key, float]]:
     match part:
         case BurstArrivals():
             return [(("windows", i, "end_s"), window.end_s) for i, window in enumerate(part.windows)]
+        case PulseArrivals():
+            return [(("start_s",), part.start_s)]
         case RampArrivals():
             return [(("end_s",), part.end_s or 0.0), (("start_s",), part.start_s)]
         case StepArrivals():

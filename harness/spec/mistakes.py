@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from harness.errors import BadInput
+from harness.errors import BadInput, Where
 from harness.spec.document import Document, KeyPath, did_you_mean
 from harness.spec.model import MISTAKE
 
@@ -38,15 +38,69 @@ _SHAPES = {
 
 
 def parse(model: type[M], data: object, document: Document, at: KeyPath) -> M:
-    """A model from a part of a document; its first mistake (by line) as BadInput."""
+    """A model from a part of a document; its mistakes, by line, as one BadInput."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
+        found = _mistakes(model, error, data, document, at)
+    found.sort(key=lambda e: (e.where.line or 0) if e.where else 0)
+    first, told = found[0], found[1:_TOLD_MAX]
+    if len(found) > _TOLD_MAX:
+        told.append(BadInput(f"{len(found) - _TOLD_MAX} more mistakes", where=Where(document.file)))
+    first.also = tuple(told)
+    raise first
+
+
+def _mistakes(
+    model: type[BaseModel], error: ValidationError | None, data: object, document: Document, at: KeyPath
+) -> list[BadInput]:
+    """An unknown key hides what else is wrong beside it, so the rest is looked at without it."""
+    found: list[BadInput] = []
+    left_out: set[KeyPath] = set()
+    while error is not None:
         every = error.errors(include_url=False)
         # A list with a bad item is also "too short" for pydantic; only the innermost mistake is worth telling.
         inner = [d for d in every if not any(_above(d["loc"], other["loc"]) for other in every)]
-        found = [_explain(details, data, document, at) for details in inner]
-        raise min(found, key=lambda e: (e.where.line or 0) if e.where else 0) from None
+        unknown = {path for details in inner if (path := _unknown(details, data)) is not None}
+        beside = {path[:-1] for path in left_out}
+        for details in inner:
+            # What is missing beside an unknown key is most likely what was meant by it.
+            if details["type"] == "missing" and _written(details["loc"], data, missing=True)[:-1] in beside:
+                continue
+            told = _explain(details, data, document, at)
+            if str(told) not in map(str, found):
+                found.append(told)
+        if not unknown:
+            break
+        left_out |= unknown
+        data = _without(data, unknown)
+        try:
+            model.model_validate(data)
+        except ValidationError as following:
+            error = following
+        else:
+            error = None
+    return found
+
+
+def _unknown(details: ErrorDetails, data: object) -> KeyPath | None:
+    context = details.get("ctx", {})
+    if not context.get("no_key"):
+        return None
+    return _written(details["loc"], data, missing=False) + tuple(context["key"])
+
+
+def _without(data: Any, paths: set[KeyPath], here: KeyPath = ()) -> Any:
+    match data:
+        case dict():
+            return {k: _without(v, paths, (*here, k)) for k, v in data.items() if (*here, k) not in paths}
+        case list() | tuple():
+            return [_without(v, paths, (*here, i)) for i, v in enumerate(data)]
+        case _:
+            return data
+
+
+_TOLD_MAX = 20
 
 
 def show(value: object) -> str:
@@ -106,13 +160,16 @@ def _message(kind: str, context: dict[str, Any], details: ErrorDetails, key: str
         return _number_message(seen, key, whole=kind.startswith("int"))
     if kind in _COMPARISONS:
         words, bound = _COMPARISONS[kind]
-        return f"is {show(seen)}, but must be {words} {context[bound]:g}", None
+        hint = None
+        if isinstance(seen, int | float) and 1 < seen <= 100 and context[bound] == 1 and _SHARE.search(key):
+            hint = f"a share of all is written from 0 to 1: {key}: {seen / 100:g} for {seen:g} %"
+        return f"is {show(seen)}, but must be {words} {context[bound]:g}", hint
     if kind == "literal_error":
         known = re.findall(r"'([^']*)'", context["expected"]) or [str(context["expected"])]
         return f"{show(seen)} is not one of the allowed values", did_you_mean(str(seen), known)
     if kind == "union_tag_invalid":
         known = re.findall(r"'([^']*)'", context["expected_tags"])
-        return f"{show(context['tag'])} is not one of the allowed values", did_you_mean(str(context["tag"]), known)
+        return f"{show(context['tag'])} is not one of the allowed values", _meant(str(context["tag"]), known)
     if kind == "union_tag_not_found":
         return f"the key {context['discriminator']} is missing", "it says which kind this is"
     if kind in _SHAPES:
@@ -125,6 +182,14 @@ def _message(kind: str, context: dict[str, Any], details: ErrorDetails, key: str
         hint = None if isinstance(seen, str) else "put it in quotes if it is meant as text"
         return f"is {show(seen)}, but must be a text{' that is not empty' if isinstance(seen, str) else ''}", hint
     return details["msg"][0].lower() + details["msg"][1:], None
+
+
+def _meant(tag: str, known: list[str]) -> str:
+    """Some names are known elsewhere for what has another one here."""
+    for kind, how in _OTHER_NAMES.get(tag.lower(), {}).items():
+        if kind in known:
+            return f"write {how}; known: {', '.join(sorted(known))}"
+    return did_you_mean(tag, known)
 
 
 def _number_message(seen: object, key: str, *, whole: bool) -> tuple[str, str | None]:
@@ -144,4 +209,19 @@ def _number_message(seen: object, key: str, *, whole: bool) -> tuple[str, str | 
     return message, f"the unit stands in the key; write only the number: {key}: {number:g}"
 
 
+_SHARE = re.compile(r"share|ratio")
+_PULSES = "{kind: pulses, on_per_s: ..., off_per_s: ..., period_s: ..., on_s: ...}"
+_OTHER_NAMES = {
+    "uniform": {
+        "histogram": "{kind: histogram, bins: [[first, last, 1]]} for any length between two with equal chances",
+        "constant": "{kind: constant, rate_per_s: ...} for requests at equal distances",
+    },
+    "mmpp": {"on_off": "{kind: on_off, ...}, with on_mean_s and off_mean_s for the mean stays"},
+    "periodic": {"pulses": _PULSES},
+    "square": {"pulses": _PULSES},
+    "square_wave": {"pulses": _PULSES},
+    "exponential": {"poisson": "{kind: poisson, rate_per_s: ...} for exponential gaps"},
+    "lognormal": {"log_normal": "{kind: log_normal, ...}"},
+}
+"""Another name, and for each kind that may be meant by it how that is written here."""
 _KEY_UNITS = ((r"_ms(_|$)", "milliseconds"), (r"_per_s(_|$)", "requests per clock second"), (r"_s(_|$)", "seconds"))

@@ -15,9 +15,12 @@ MISTAKE = "spec_mistake"
 """Error type of our own findings; the context carries ``text``, ``hint`` and the ``key`` below the model."""
 
 
-def mistake(text: str, *, key: tuple[str | int, ...] = (), hint: str | None = None) -> PydanticCustomError:
-    """To be raised in a validator: a mistake at ``key`` of the model, told in our own words."""
-    return PydanticCustomError(MISTAKE, "{text}", {"text": text, "key": key, "hint": hint})
+def mistake(
+    text: str, *, key: tuple[str | int, ...] = (), hint: str | None = None, no_key: bool = False
+) -> PydanticCustomError:
+    """To be raised in a validator: a mistake at ``key`` of the model, told in our own words. ``no_key`` says that there
+    should be no such key, so that the rest can be looked at without it."""
+    return PydanticCustomError(MISTAKE, "{text}", {"text": text, "key": key, "hint": hint, "no_key": no_key})
 
 
 class SpecModel(BaseModel):
@@ -42,8 +45,10 @@ class SpecModel(BaseModel):
             if key in known:
                 continue
             if key in cls.refused:
-                raise mistake(f"the key {key!r} is refused: {cls.refused[key]}", key=(key,))
-            raise mistake(f"the key {key!r} is not known here", key=(key,), hint=did_you_mean(str(key), known))
+                raise mistake(f"the key {key!r} is refused: {cls.refused[key]}", key=(key,), no_key=True)
+            raise mistake(
+                f"the key {key!r} is not known here", key=(key,), hint=did_you_mean(str(key), known), no_key=True
+            )
         return data
 
 

@@ -50,11 +50,14 @@ STEP = {"kind": "step", "levels": [{"start_s": 0, "rate_per_s": 2.0}, {"start_s"
 DIURNAL = {"kind": "diurnal", "low_per_s": 1.0, "high_per_s": 9.0, "period_s": 100.0, "peak_s": 25.0}
 CROWD = {"kind": "flash_crowd", "rate_per_s": 1.0, "peak_per_s": 17.0, "start_s": 20.0, "rise_s": 10.0, "hold_s": 10.0,
          "half_life_s": 10.0}  # fmt: skip
+PULSES = {"kind": "pulses", "on_per_s": 12.0, "off_per_s": 2.0, "period_s": 40.0, "on_s": 10.0, "start_s": 5.0}
 
 
 @pytest.mark.parametrize(
     "kind, start_s, end_s, per_s",
     [
+        (PULSES, 0, 5, 2), (PULSES, 5, 15, 12), (PULSES, 15, 45, 2), (PULSES, 45, 55, 12), (PULSES, 85, 95, 12),
+        (PULSES, 95, 100, 2),
         (STEP, 0, 40, 2), (STEP, 40, 60, 8), (STEP, 60, 100, 0),
         (DIURNAL, 0, 100, 5), (DIURNAL, 24, 26, 9), (DIURNAL, 74, 76, 1), (DIURNAL, 49, 51, 5),
         # A quarter of the swing on both sides of the peak: the mean of the cosine there is sin(π/4)/(π/4).
@@ -68,7 +71,13 @@ def test_rates_are_as_written(kind: dict[str, Any], start_s: float, end_s: float
     expect_rate(kind, start_s, end_s, per_s)
 
 
-@pytest.mark.parametrize("kind", [STEP, DIURNAL, CROWD])
+def test_pulses_are_planned_rises() -> None:
+    assert rises_s(**PULSES) == [0, 5, 45, 85]
+    assert rises_s(lasts_s=88, **PULSES | {"off_per_s": 0.0}) == [0, 5, 45, 85]
+    assert rises_s(**PULSES | {"off_per_s": 20.0}) == [0]
+
+
+@pytest.mark.parametrize("kind", [STEP, DIURNAL, CROWD, PULSES])
 def test_scenario_seconds_are_divided_and_rates_are_not(kind: dict[str, Any]) -> None:
     slow, fast = len(came(**kind)), len(came(time_scale=10, **kind))
     assert fast == pytest.approx(slow / 10, abs=6 * math.sqrt(slow / 10))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -63,6 +64,26 @@ def test_golden_bytes(tmp_path: Path) -> None:
     if os.environ.get("UPDATE_GOLDEN"):
         GOLDEN.write_text(text)
     assert text == GOLDEN.read_text()
+
+
+def test_the_curve_stands_in_the_plan_in_few_stretches(tmp_path: Path) -> None:
+    for time_scale, every_s in ((10, 1), (0.5, 10), (0.05, 60)):
+        plan = make(tmp_path, time_scale=time_scale)
+        curve = json.loads(plan.to_json())["schedule"]["arrivals"]
+        assert curve["every_s"] == every_s
+        assert len(curve["counts"]) * every_s >= plan.clock_s
+        assert sum(curve["counts"]) == len(plan.schedule)
+
+
+def test_a_trace_in_a_profile_is_named_with_its_rows(tmp_path: Path) -> None:
+    arrivals = PROFILE.index("arrivals:")
+    rows = (
+        "arrivals: {kind: sum, parts: [{kind: constant, rate_per_s: 1}, {kind: trace, file: trace.csv, speed: 2}]}\n"
+        "tokens:\n  prompt: {kind: fixed, tokens: 3}\n  output: {kind: fixed, tokens: 3}\n"
+    )
+    plan = make(tmp_path, PROFILE[:arrivals] + rows, time_scale=5)
+    assert "; 120 requests of trace.csv, trace seconds 0 to 119" in describe(plan)
+    assert json.loads(plan.to_json())["load"]["traces"][0]["rows"] == 120
 
 
 def test_in_words(tmp_path: Path) -> None:

@@ -58,3 +58,12 @@ def test_a_trace_in_a_loop_at_another_rate(capsys: pytest.CaptureFixture[str], t
 def test_flags_of_a_trace_need_one(flag: tuple[str, ...]) -> None:
     with pytest.raises(BadInput, match="need --trace"):
         run_command_line(["plan", PROFILE, *flag])
+
+
+def test_a_profile_alone_can_be_validated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["validate", PROFILE]) is ExitCode.PASS
+    assert "valid (a load profile of" in capsys.readouterr().out
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(Path(PROFILE).read_text().replace("duration_s:", "duration:"))
+    with pytest.raises(BadInput, match="'duration' is not known"):
+        run_command_line(["validate", str(wrong)])

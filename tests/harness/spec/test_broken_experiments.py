@@ -152,7 +152,7 @@ MISTAKES = [
             "is not a label requirement", "key=value"),
     Mistake("url", "url: auto", "url: localhost", "url:", f"{EXT}.workload.url", "not a service URL", "http://host:port"),
     Mistake("two-pools", "name: on-demand,", "name: spot,", "capacity_type: on-demand", f"{EXT}.world.pools.1.name", "two pools"),
-    Mistake("no-check", "    checks:\n", "    checks: []\n    x:\n", "x:", f"{EXT}.x", "not known"),
+    Mistake("no-check", "    checks:\n", "    checks: []\n    x:\n", "checks: []", f"{EXT}.checks", "has 0 items"),
     # How Chaos Toolkit would misread it.
     Mistake("variable", "after_s: 320", 'after_s: "${aftr}"', "${aftr}", f"{METHOD}.after_s", "${aftr} is not defined", "known: replicas"),
     Mistake("variable-near", "name: interrupt\n", 'name: "interrupt ${replica}"\n', "${replica}", "method.1.name", "not defined",

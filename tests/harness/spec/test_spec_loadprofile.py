@@ -53,6 +53,7 @@ def test_good(tmp_path: Path) -> None:
         "{kind: poisson, rate_per_s: 0.5}",
         "{kind: gamma, rate_per_s: 1, gap_cv: 13}",
         "{kind: on_off, on_per_s: 9, off_per_s: 0, on_mean_s: 10, off_mean_s: 100}",
+        "{kind: pulses, on_per_s: 9, off_per_s: 1, period_s: 60, on_s: 20, start_s: 30}",
         "{kind: ramp, from_per_s: 0, to_per_s: 9, start_s: 100, end_s: 200}",
         "{kind: sum, parts: [{kind: constant, rate_per_s: 1}, {kind: poisson, rate_per_s: 1}]}",
     ],
@@ -77,7 +78,9 @@ def test_each_kind_of_arrivals(tmp_path: Path, arrivals: str) -> None:
         ("end_s: 140", "end_s: 80", 9, "arrivals.windows.0.end_s", "ends at 80, but starts at 80", ""),
         ("end_s: 140", "end_s: 700", 9, "arrivals.windows.0.end_s", "but the profile lasts 600 s", "scenario seconds"),
         ("tokens: 100", "tokens: 0", 11, "tokens.prompt.tokens", "at least 1", ""),
-        ("kind: fixed", "kind: uniform", 11, "tokens.prompt.kind", "not one of", "known: fixed, histogram"),
+        ("kind: fixed", "kind: uniform", 11, "tokens.prompt.kind", "not one of", "{kind: histogram, bins: "),
+        ("kind: bursts", "kind: uniform", 6, "arrivals.kind", "not one of", "{kind: constant, "),
+        ("kind: bursts", "kind: mmpp", 6, "arrivals.kind", "not one of", "{kind: on_off, "),
         ("[0, 7], ", "", 15, "tokens.output.points", "from quantile 0 to 1", ""),
         ("[0.5, 129]", "[0.5, 3]", 15, "tokens.output.points.1", "must not fall", ""),
         ("[0.5, 129]", "[0.5]", 15, "tokens.output.points.1", "not a pair of numbers", "[0.5, 129]"),
@@ -149,6 +152,7 @@ mix:
         ("{kind: exponential, mean_s: 9}", "9", 18, "sessions.think_s", "a mapping"),
         ("name: free", "name: gold", 19, "tenants.1.name", "stands here twice"),
         ("share: 0.2", "share: 0.95", 20, "hang_ups", "add up to 1.05"),
+        ("share: 0.2", "share: 2", 20, "hang_ups.1.share", "at most 1"),
         (", after_s: {kind: fixed, time_s: 1}", "", 20, "hang_ups.1.share", "needs after_tokens or after_s"),
     ],
 )  # fmt: skip
@@ -161,3 +165,36 @@ def test_one_clear_answer_of_each_kind(tmp_path: Path, old: str, new: str, line:
     assert where is not None and where.key is not None
     assert where.line == line and where.key.endswith(key), caught.value
     assert says in caught.value.message
+
+
+def test_all_mistakes_are_told_at_once_by_line(tmp_path: Path) -> None:
+    text = GOOD.replace("duration_s: 600", "duration: 600").replace("rate_per_s: 2", "rate: 2").replace("30", "soon")
+    with pytest.raises(BadInput) as caught:
+        load(tmp_path, text.replace("tokens: 100", "tokens: 0"))
+    told = [caught.value, *caught.value.also]
+    places = [(error.where.line, error.where.key) for error in told if error.where]
+    # Nothing is said of duration_s and rate_per_s, which are missing because they were misspelt.
+    assert places == [(2, "duration"), (7, "arrivals.rate"), (11, "tokens.prompt.tokens"), (17, "send.deadline_s")]
+    assert all(str(error) in str(caught.value) for error in told)
+
+
+def test_of_very_many_mistakes_the_rest_is_counted(tmp_path: Path) -> None:
+    with pytest.raises(BadInput) as caught:
+        load(tmp_path, GOOD + "".join(f"key{n}: 1\n" for n in range(40)).replace("key39", "send: {}\nkey39"))
+    assert str(caught.value).count("not known") <= 20
+
+
+def test_a_share_over_one_may_have_been_meant_in_percent(tmp_path: Path) -> None:
+    with pytest.raises(BadInput) as caught:
+        load(tmp_path, EVERY_KIND.replace("share: 0.2", "share: 3"))
+    assert "share: 0.03 for 3 %" in (caught.value.hint or "")
+
+
+def test_a_pulse_must_end_before_the_next_begins(tmp_path: Path) -> None:
+    start, end = GOOD.index("arrivals:"), GOOD.index("tokens:")
+    pulses = "arrivals: {kind: pulses, on_per_s: 9, period_s: 60, on_s: 60}\n"
+    with pytest.raises(BadInput, match="it would never be off"):
+        load(tmp_path, f"{GOOD[:start]}{pulses}{GOOD[end:]}")
+    late = pulses.replace("on_s: 60", "on_s: 6, start_s: 601")
+    with pytest.raises(BadInput, match="but the profile lasts 600 s"):
+        load(tmp_path, f"{GOOD[:start]}{late}{GOOD[end:]}")

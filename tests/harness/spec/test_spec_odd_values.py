@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from harness.errors import BadInput
-from harness.plan.plan import schedule_of_profile
+from harness.plan.make import schedule_of_profile
 from harness.spec.experiment import load_experiment
 from harness.spec.loadprofile import load_profile
 from harness.spec.together import check_together
