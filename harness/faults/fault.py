@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from harness.clock import NS_PER_S
 from harness.faults.fidelity import NOT_BUILT, ON_FAKES, Fidelity, FidelityMap, fidelity_in
 from harness.faults.permissions import Need
-from harness.faults.pick import matching_nodes, pick_nodes
+from harness.faults.pick import NODE_POOL_LABEL, matching_nodes, pick_nodes
 from harness.faults.port import Ground
 from harness.faults.scene import Scene
 from harness.faults.undo import About, Undo
@@ -122,6 +122,18 @@ class Fault(SpecModel, ABC):
     def radius(self, scene: Scene, targets: Sequence[str]) -> dict[str, int]:
         """How much the targets are, for the plan."""
         return {} if self.kind is Target.PARTS else {self.kind.value: len(targets)}
+
+    def reach(self, scene: Scene, targets: Sequence[str]) -> tuple[str, ...]:
+        """The nodes that it may take out: its targets, or those of the pools that it drains, as far as they are there
+        when the plan is made."""
+        if self.kind is Target.NODES:
+            return tuple(targets)
+        pools = set(targets) if self.drains else set()
+        return tuple(node.name for node in scene.nodes if node.labels.get(NODE_POOL_LABEL) in pools)
+
+    def reach_at_once(self, nodes: int) -> int:
+        """How many of so many nodes within its reach may be in trouble at the same time."""
+        return nodes
 
     def most_targets(self) -> int:
         """What the guards hold it to."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import Protocol
 
 from harness.errors import GuardRefused
@@ -99,7 +100,10 @@ class Hit(Protocol):
     def fault_id(self) -> str: ...
 
     @property
-    def targets(self) -> tuple[str, ...]: ...
+    def reach(self) -> tuple[str, ...]: ...
+
+    @property
+    def reach_at_once(self) -> int: ...
 
     @property
     def blast_radius(self) -> Mapping[str, int]: ...
@@ -112,9 +116,11 @@ class Hit(Protocol):
 
 
 def check_caps(faults: Sequence[Hit], guards: GuardsSpec, nodes_total: int) -> None:
-    """Refuses a plan whose faults together hit more than the experiment allows. GPUs are counted once per hit."""
-    on_nodes = [fault for fault in faults if "nodes" in fault.blast_radius]
-    nodes = {name for fault in on_nodes for name in fault.targets}
+    """Refuses a plan whose faults together hit more than the experiment allows. GPUs are counted once per hit.
+
+    A fault on a pool counts with all nodes of it, at once with as many as it may take at a time."""
+    on_nodes = [fault for fault in faults if fault.reach]
+    nodes = {name for fault in on_nodes for name in fault.reach}
     _cap("nodes_max", "nodes in all", len(nodes), guards.nodes_max, sorted(nodes))
     gpus = sum(fault.blast_radius.get("gpus", 0) for fault in on_nodes)
     _cap("gpus_max", "GPUs in all", gpus, guards.gpus_max, sorted(nodes))
@@ -124,14 +130,17 @@ def check_caps(faults: Sequence[Hit], guards: GuardsSpec, nodes_total: int) -> N
     for fault in on_nodes:
         # The most nodes are in trouble at once where some fault begins.
         then = [f for f in on_nodes if f.starts_s <= fault.starts_s <= f.ends_s]
-        at_once = sorted({name for f in then for name in f.targets})
+        names = sorted({name for f in then for name in f.reach})
+        whole = {name for f in then if f.reach_at_once >= len(f.reach) for name in f.reach}
+        in_turn = sum(f.reach_at_once for f in then if f.reach_at_once < len(f.reach))
+        at_once = min(len(names), len(whole) + in_turn)
         when = f"at once at scenario second {fault.starts_s:g}"
-        _cap("nodes_at_once_max", f"nodes {when}", len(at_once), guards.nodes_at_once_max, at_once)
-        gpus = sum(f.blast_radius.get("gpus", 0) for f in then)
-        _cap("gpus_at_once_max", f"GPUs {when}", gpus, guards.gpus_at_once_max, at_once)
+        _cap("nodes_at_once_max", f"nodes {when}", at_once, guards.nodes_at_once_max, names)
+        gpus = sum(ceil(f.blast_radius.get("gpus", 0) * f.reach_at_once / len(f.reach)) for f in then)
+        _cap("gpus_at_once_max", f"GPUs {when}", gpus, guards.gpus_at_once_max, names)
         if nodes_total:
-            percent, most = 100 * len(at_once) / nodes_total, guards.nodes_percent_at_once_max
-            _cap("nodes_percent_at_once_max", f"% of {nodes_total} nodes {when}", percent, most, at_once)
+            percent, most = 100 * at_once / nodes_total, guards.nodes_percent_at_once_max
+            _cap("nodes_percent_at_once_max", f"% of {nodes_total} nodes {when}", percent, most, names)
 
 
 def _cap(key: str, what: str, hit: float, most: int | None, names: Sequence[str]) -> None:

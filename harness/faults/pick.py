@@ -9,6 +9,8 @@ from random import Random
 from harness.errors import BadInput
 from harness.selectors import parse_selector
 
+NODE_POOL_LABEL = "karpenter.sh/nodepool"
+
 
 @dataclass(frozen=True, slots=True)
 class FleetNode:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from harness.faults.fleet import GPU, has_disrupted_taint
+from harness.faults.pick import NODE_POOL_LABEL
 from harness.faults.port import Ground
 from harness.kube.port import LEASE, NODE, NODE_CLAIM, POD, Json, Kube, NotFound
 
@@ -50,7 +51,7 @@ def gpus(node: Json, where: str = "allocatable") -> int | None:
 
 
 def pool_of(obj: Json) -> str:
-    return str((obj["metadata"].get("labels") or {}).get("karpenter.sh/nodepool", ""))
+    return str((obj["metadata"].get("labels") or {}).get(NODE_POOL_LABEL, ""))
 
 
 def going(node: Json, claim: Json | None) -> str | None:

@@ -36,6 +36,9 @@ class PlannedFault:
     starts_s: float
     ends_s: float
     disruptive: bool
+    reach: tuple[str, ...] = ()
+    """Nodes that it may take out, also where its target is their pool; ``reach_at_once`` of them at the same time."""
+    reach_at_once: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +202,7 @@ def _plan_faults(experiment: Experiment, seed: int, scene: Scene) -> tuple[Plann
         targets = _targets(experiment, action, seed, left, frozenset(taken))
         if action.fault.takes_nodes:
             taken.update(targets)
+        reach = action.fault.reach(scene, targets)
         faults.append(
             PlannedFault(
                 fault_id=action.fault_id,
@@ -210,6 +214,8 @@ def _plan_faults(experiment: Experiment, seed: int, scene: Scene) -> tuple[Plann
                 starts_s=action.fault.starts_s,
                 ends_s=action.fault.ends_s,
                 disruptive=action.fault.disruptive,
+                reach=reach,
+                reach_at_once=action.fault.reach_at_once(len(reach)),
             )
         )
     return tuple(faults)

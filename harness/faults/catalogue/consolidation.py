@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from random import Random
 from typing import ClassVar, Literal
 
@@ -122,7 +123,18 @@ class Consolidation(HoldFault):
         return (self.pool,)
 
     def radius(self, scene: Scene, targets: Sequence[str]) -> dict[str, int]:
-        return {"node_pools": 1}
+        names = set(self.reach(scene, targets))
+        gpus = sum(node.gpus for node in scene.nodes if node.name in names)
+        return {"node_pools": 1, "nodes": len(names), "gpus": gpus}
+
+    def reach_at_once(self, nodes: int) -> int:
+        """By its budget, a number or a share that Karpenter rounds up; nodes that expire ask none."""
+        if self.why == "expiry":
+            return nodes
+        share = self.budget.removesuffix("%")
+        if not share.isdecimal():
+            return nodes  # Karpenter will refuse it, or knows more than we do
+        return min(nodes, ceil(nodes * int(share) / 100) if share != self.budget else int(share))
 
     def seen_s(self) -> float:
         return self.hold_s if self.why == "expiry" or self.nodes_min > 1 else REACTS_S

@@ -11,7 +11,10 @@ import yaml
 
 from harness.clock import NS_PER_S
 from harness.errors import GuardRefused
+from harness.faults.catalogue.consolidation import Consolidation
 from harness.faults.guards import check_caps
+from harness.faults.pick import NODE_POOL_LABEL, FleetNode
+from harness.faults.scene import Scene
 from harness.plan.plan import PlannedFault
 from harness.run.preparing import prepare
 from harness.run.running import run_virtually
@@ -68,7 +71,9 @@ def test_the_share_is_of_what_ended_lately(tmp_path: Path) -> None:
 
 def fault(name: str, targets: tuple[str, ...], starts_s: float, ends_s: float, gpus: int = 4) -> PlannedFault:
     radius = {"nodes": len(targets), "gpus": gpus * len(targets)}
-    return PlannedFault(name, "spot_interruption", name, {}, targets, radius, starts_s, ends_s, True)
+    return PlannedFault(
+        name, "spot_interruption", name, {}, targets, radius, starts_s, ends_s, True, targets, len(targets)
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,6 +99,39 @@ def test_caps_on_what_all_faults_hit_together(guards: GuardsSpec, refused: str |
     else:
         with pytest.raises(GuardRefused, match=refused):
             check_caps(faults, guards, 10)
+
+
+NODES = [FleetNode(f"on-demand-{i}", {NODE_POOL_LABEL: "on-demand"}, gpus=4) for i in range(1, 6)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "guards", "refused"),
+    [
+        pytest.param({}, GuardsSpec(nodes_max=5, gpus_max=20), None, id="all-of-the-pool"),
+        pytest.param({}, GuardsSpec(nodes_max=4), "5 nodes in all", id="too-many-in-all"),
+        pytest.param({}, GuardsSpec(gpus_max=19), "20 GPUs in all", id="too-many-gpus"),
+        pytest.param({"budget": "40%"}, GuardsSpec(nodes_at_once_max=2, gpus_at_once_max=8), None, id="by-its-share"),
+        pytest.param({"budget": "2"}, GuardsSpec(nodes_at_once_max=1), "2 nodes at once", id="by-its-number"),
+        pytest.param({"budget": "41%"}, GuardsSpec(nodes_at_once_max=2), "3 nodes at once", id="rounded-up"),
+        pytest.param(
+            {"budget": "1", "why": "expiry"}, GuardsSpec(nodes_at_once_max=4), "5 nodes at once", id="no-budget"
+        ),
+    ],
+)
+def test_a_consolidated_pool_counts_with_its_nodes(
+    arguments: dict[str, object], guards: GuardsSpec, refused: str | None
+) -> None:
+    spec = Consolidation.model_validate({"after_s": 10, "hold_s": 60, "pool": "on-demand", **arguments})
+    scene = Scene(nodes=[*NODES, FleetNode("spot-1", {NODE_POOL_LABEL: "spot"}, gpus=4)], pools=["on-demand", "spot"])
+    reach = spec.reach(scene, ("on-demand",))
+    radius, at_once = spec.radius(scene, ("on-demand",)), spec.reach_at_once(len(reach))
+    planned = PlannedFault("c-1", "consolidation", "c", {}, ("on-demand",), radius, 10, 70, True, reach, at_once)
+    assert radius == {"node_pools": 1, "nodes": 5, "gpus": 20}
+    if refused is None:
+        check_caps([planned], guards, 6)
+    else:
+        with pytest.raises(GuardRefused, match=refused):
+            check_caps([planned], guards, 6)
 
 
 def _experiment(folder: Path, guards: dict[str, object]) -> Path:
