@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import statistics
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from fakes.vllm.engine import Engine, EngineLimits, EngineRequest
@@ -62,6 +62,26 @@ SWEEPS = (
         "floor fitted to the first row",
     ),
 )  # fmt: skip
+SWEEPS += (replace(SWEEPS[-1], profile="llama-8b-h100-slow-host", fitted="floor and host fitted to this sweep"),)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Milliseconds of single steps: prompts of 512, 1024, 2048 and 4096 tokens, then decodes of 1, 8, 16, 32, 64."""
+
+    profile: str
+    prompts_ms: tuple[float, ...]
+    decodes_ms: tuple[float, ...]
+
+
+PROMPTS, DECODES, CONTEXT_TOKENS = (512, 1024, 2048, 4096), (1, 8, 16, 32, 64), 1000
+SPLITWISE = (
+    Steps("llama-70b-h100-tp8", (54, 78, 137, 390), (30.6, 32.5, 34.2, 38.6, 50.2)),
+    Steps("llama-70b-h100-tp4", (60, 106, 201, 464), (29.4, 31.4, 32.8, 36.9, 52.4)),
+    Steps("llama-70b-a100-tp8", (93, 155, 274, 661), (45, 46.5, 50.4, 53, 71.6)),
+    Steps("llama-70b-a100-tp4", (127, 227, 403, 965), (44.5, 45.8, 48.5, 52.3, 72.9)),
+)
+"""Splitwise, Llama 2 70B on the vLLM of 2023 (the CSV file of Mutinifni/splitwise-sim)."""
 
 
 @dataclass
@@ -126,6 +146,20 @@ def pair(ours: float | None, theirs: float | None) -> str:
     return f"{ours:.3g} / {theirs:g} ({ours / theirs - 1:+.0%})"
 
 
+def print_steps() -> None:
+    print("\n| profile | " + " | ".join([f"prompt {n}" for n in PROMPTS] + [f"{n} decodes" for n in DECODES]) + " |")
+    print("|---" * (1 + len(PROMPTS) + len(DECODES)) + "|")
+    for steps in SPLITWISE:
+        profile = PROFILES[steps.profile]
+        # A prompt longer than the budget takes several steps, as the engine cuts it.
+        budget = profile.max_num_batched_tokens
+        prompts = [sum(profile.step_s(min(budget, n - at), at, 1) for at in range(0, n, budget)) * 1e3 for n in PROMPTS]
+        decodes = [profile.step_s(n, n * CONTEXT_TOKENS, n) * 1e3 for n in DECODES]
+        cells = [pair(ours, theirs) for ours, theirs in zip(prompts, steps.prompts_ms, strict=True)]
+        cells += [pair(ours, theirs) for ours, theirs in zip(decodes, steps.decodes_ms, strict=True)]
+        print(f"| `{steps.profile}` | {' | '.join(cells)} |")
+
+
 def main() -> int:
     print("| profile | clients | ms between tokens | tokens/s | ms to first token | preempted |")
     print("|---|---|---|---|---|---|")
@@ -137,6 +171,7 @@ def main() -> int:
                 pair(ours.ttft_ms, theirs.ttft_ms),
             )  # fmt: skip
             print(f"| `{sweep.profile}` | {theirs.clients} | {' | '.join(cells)} | {preempted} |")
+    print_steps()
     for sweep in SWEEPS:
         size = f"{sweep.prompt_tokens} tokens in, {sweep.output_tokens} out"
         print(f"\n- `{sweep.profile}`: {sweep.source}; {size}; {sweep.fitted}.")
