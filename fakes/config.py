@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,8 @@ class PoolConfig:
     nodepool: str = ""
     """The NodePool that orders from here, where its name is another one. Several pools of one NodePool are its instance
     types, zones and capacity types, each with a price of its own."""
+    dra: bool = False
+    """Its nodes offer their GPUs in ResourceSlices (dynamic resource allocation), and have no ``nvidia.com/gpu``."""
 
     @property
     def node_pool(self) -> str:
@@ -166,6 +169,8 @@ class WorldConfig:
     gateway: GatewayConfig = GatewayConfig()
     aside: frozenset[str] = frozenset()
     """What of the surroundings is not to be there because the real thing is: "karpenter"."""
+    feature_gates: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
+    """Of a real control plane, by component, or for ``all`` of them."""
 
     def has(self, bug: PlantedBug) -> bool:
         return bug in self.planted_bugs

@@ -6,13 +6,15 @@ import asyncio
 from collections.abc import Iterable
 
 from fakes.nodes.devices import DeviceManager, PluginError
+from fakes.nodes.dra_driver import DraDriver
 from fakes.timing import Timing
 
 
 class DevicePlugin:
-    """Nothing is registered before ``start``. Durations are scenario seconds."""
+    """Nothing is registered before ``start``. Durations are scenario seconds. ``manager`` is whom it tells: the
+    kubelet's device manager, or a DRA driver, which writes a ResourceSlice."""
 
-    def __init__(self, manager: DeviceManager, ids: Iterable[str], timing: Timing) -> None:
+    def __init__(self, manager: DeviceManager | DraDriver, ids: Iterable[str], timing: Timing) -> None:
         self._manager = manager
         self._timing = timing
         self._devices = dict.fromkeys(ids, True)

@@ -15,6 +15,7 @@ from fakes.nodes.assigned import AssignedPods
 from fakes.nodes.client import NodeClient
 from fakes.nodes.device_plugin import DevicePlugin
 from fakes.nodes.devices import DeviceManager
+from fakes.nodes.dra_driver import DraDriver
 from fakes.nodes.events import EventRecorder
 from fakes.nodes.eviction import EvictionManager
 from fakes.nodes.gpus import Gpu
@@ -68,7 +69,8 @@ class Kubelet:
             GPU_RESOURCE, timing, self._changed, self._show_all, forgetful=PlantedBug.GPUS_GIVEN_TWICE in bugs
         )
         gpus = tuple(f"GPU-{machine.name}-{n}" for n in range(machine.pool.gpus))
-        self.plugin = DevicePlugin(self._devices, gpus, timing)
+        self._dra = DraDriver(machine) if machine.pool.dra else None
+        self.plugin = DevicePlugin(self._dra or self._devices, gpus, timing)
         """The node's device plugin, with its own faults."""
         self._workers: dict[str, PodWorker] = {}
         self._addresses = 0
@@ -231,6 +233,8 @@ class Kubelet:
             tasks.create_task(self._node.events.run())
             tasks.create_task(self._agent.run())
             await self._agent.registered.wait()
+            if self._dra is not None:
+                tasks.create_task(self._dra.run(self._node.client))
             self._pods.subscribe(self.machine.name, self._on_pod)
 
     def _off(self) -> None:

@@ -23,7 +23,7 @@ def pool_labels(pool: PoolConfig) -> dict[str, str]:
         NODEPOOL: pool.node_pool,
         OFFERING: pool.name,
     }
-    if not pool.gpus:  # GPU feature discovery labels nodes with GPUs only
+    if not pool.gpus or pool.dra:  # feature discovery comes with the device plugin, and labels nodes with GPUs only
         return common
     return common | {
         "nvidia.com/gpu.present": "true",

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.checks.gang_groups import Group, groups_of
+from harness.checks.gang_topology import Apart, constrained, spread
 from harness.checks.machine_did_not_stall import stalls
 from harness.checks.sight import blind, recorded_until
-from harness.checks.stories import gang_story
+from harness.checks.stories import gang_story, spread_story
 from harness.checks.units import NS_PER_S, both, count, listed, scenario_s
 from harness.history.lives import Json, Life, going, gpus_of, node_of, terminal, unschedulable
 from harness.history.tables import ObjectEvent
@@ -75,12 +76,16 @@ def gang(history: History, spec: GangSpec) -> Finding:
     A gang that lost a member is another matter: the rest holds its GPUs for ``whole_again_s_max`` at most. A member
     that has finished its work counts as there.
 
-    UNKNOWN when no gang met a shortage or lost a member, when the recorder was blind, or the machine stood still,
-    within the time in which a gang seemed to be partly bound, and when it was blind for pods since the first gang came
-    and nothing was seen to be wrong.
+    One that must be within one domain (``schedulingConstraints.topology``) and is not breaks its promise at once.
+
+    UNKNOWN when no gang met a shortage, lost a member or was placed within a domain, when the recorder was blind, or
+    the machine stood still, within the time in which a gang seemed to be partly bound, and when it was blind for pods
+    since the first gang came and nothing was seen to be wrong.
     """
     gangs = [g for g in gangs_of(history) if g.members]
-    tested = [g for g in gangs if g.exercised]
+    apart = [found for g in gangs if (found := spread(history, g.group)) is not None]
+    together = [g for g in gangs if constrained(g.group) and any(node_of(m.last) for m in g.members)]
+    tested = [g for g in gangs if g.exercised or g in together]
     broken = [(g, p) for g in gangs for p in g.partials if p.length_ns > _limit_ns(history, spec, p)]
     surely = [(g, p) for g, p in broken if not (_blind(history, p) or _stood_still(history, spec, p))]
     wasted = sum(p.gpu_ns for g in gangs for p in g.partials)
@@ -96,9 +101,11 @@ def gang(history: History, spec: GangSpec) -> Finding:
         "partial_s_longest": scenario_s(max(longest, regained), scale),
         "partial_after_loss_s_longest": scenario_s(regained, scale),
         "gpu_s_wasted": scenario_s(wasted, scale),
+        "spread_over_domains": len(apart),
     }
-    if surely:
-        status, sentence = Status.FAIL, _broken_sentence(surely, spec, scale)
+    if surely or apart:
+        said = [_broken_sentence(surely, spec, scale)] if surely else []
+        status, sentence = Status.FAIL, "; ".join([*said, *map(str, apart)])
     elif broken:
         status = Status.UNKNOWN
         why = "the recorder was blind" if any(_blind(history, p) for _, p in broken) else "the machine stood still"
@@ -114,13 +121,17 @@ def gang(history: History, spec: GangSpec) -> Finding:
         short, lost = sum(1 for g in tested if g.short), sum(1 for g in tested if g.lost)
         limit = f"limit {_limit_s(spec, lost=True):.0f} s"
         again = f", whole again within {both(regained, scale)} of a loss ({limit})" if regained else ""
+        within = f", {len(together)} within one domain each" if together else ""
         sentence = (
-            f"{count(len(tested), 'gang')} put to the test ({short} met a shortage, {lost} lost a member): never "
-            f"partly bound for longer than {both(longest, scale)} (limit {spec.atomicity_s_max:.0f} s){again}, "
+            f"{count(len(tested), 'gang')} put to the test ({short} met a shortage, {lost} lost a member{within}): "
+            f"never partly bound for longer than {both(longest, scale)} (limit {spec.atomicity_s_max:.0f} s){again}, "
             f"{scenario_s(wasted, scale):.1f} GPU-seconds held in vain"
         )
-    story = gang_story(history, surely, _limit_s(spec, lost=surely[0][1].lost), deadlocked(surely)) if surely else ""
-    evidence = _evidence(gangs, broken, scale)
+    if surely:
+        story = gang_story(history, surely, _limit_s(spec, lost=surely[0][1].lost), deadlocked(surely))
+    else:
+        story = spread_story(history, apart[0]) if apart else ""
+    evidence = (*map(_apart_row, apart), *_evidence(gangs, broken, scale))
     return Finding("gang", Role.CHECK, status, sentence, len(tested), numbers, evidence, story=story)
 
 
@@ -251,6 +262,10 @@ def deadlocked(broken: Sequence[tuple[Gang, Partial]]) -> list[Gang]:
         if gang.group != other.group and p.start_ns < q.end_ns and q.start_ns < p.end_ns
     }
     return list(found.values())
+
+
+def _apart_row(apart: Apart) -> Evidence:
+    return Evidence(f"objects:{apart.event.index}", apart.event.t_ns, str(apart), {"gang": apart.group.name})
 
 
 def _evidence(gangs: Sequence[Gang], broken: Sequence[tuple[Gang, Partial]], scale: float) -> tuple[Evidence, ...]:

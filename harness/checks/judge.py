@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.checks.capacity import capacity
 from harness.checks.change_undone import change_undone
+from harness.checks.claims import claims
 from harness.checks.clocks_agree import clocks_agree
 from harness.checks.controllers import controllers
 from harness.checks.device import device
@@ -46,6 +47,7 @@ CHECKS: dict[str, Callable[[History, Any], Finding]] = {
     "gang": gang,
     "capacity": capacity,
     "device": device,
+    "claims": claims,
     "controllers": controllers,
     "metrics_path": metrics_path,
     "requests": requests,

@@ -11,14 +11,15 @@ from harness.checks.rows import Request
 from harness.checks.story import clock, moment, tell, who
 from harness.checks.units import both, count, listed
 from harness.history.autoscaler import autoscalers
-from harness.history.lives import node_of
+from harness.history.lives import condition, node_of
 from harness.history.scaleup import STAGES, Replica
 
 if TYPE_CHECKING:
     from harness.checks.gang import Gang, Partial
+    from harness.checks.gang_topology import Apart
     from harness.checks.pdb import Disruption
     from harness.checks.unanswered import Unanswered
-    from harness.history.lives import Life
+    from harness.history.lives import Json, Life
     from harness.history.reader import History
 
 _OBJECTS = 8
@@ -49,7 +50,10 @@ def gang_story(history: History, broken: Sequence[tuple[Gang, Partial]], limit_s
     span = both(partial.length_ns, history.run.time_scale)
     waiting = [m.name for m in gang.members if m.when(lambda pod: not node_of(pod)) and not node_of(m.last)]
     late = f"; {count(len(waiting), 'member')} never got a node" if waiting else ""
-    if partial.lost:
+    if partial.lost and (preempted := [m.name for m in gang.members if m.when(_preempted)]):
+        cause = f"the scheduler preempted {listed(preempted)} and left the rest"
+        change = "have the gang disrupted as one (native gangs: disruptionMode: {all: {}} of the PodGroup)"
+    elif partial.lost:
         cause = f"a member was lost and the rest stayed{late}"
         change = "restart or evict the rest when a member is lost and cannot be replaced in time"
     else:
@@ -65,6 +69,22 @@ def gang_story(history: History, broken: Sequence[tuple[Gang, Partial]], limit_s
         objects=[*(g.group.name for g in stuck), gang.group.name, *(m.name for m in gang.members)][:_OBJECTS],
         cause=cause,
         change=change,
+    )
+
+
+def _preempted(pod: Json) -> bool:
+    return condition(pod, "DisruptionTarget").get("reason") == "PreemptionByScheduler"
+
+
+def spread_story(history: History, apart: Apart) -> str:
+    group = apart.group
+    return tell(
+        promised=f"all members of {group.name} are within one {apart.key}",
+        happened=f"they were in {listed(list(apart.domains))}",
+        when=moment(history, apart.event.t_ns),
+        objects=[group.name, *(member.name for member in group.members)][:_OBJECTS],
+        cause="the scheduler did not heed the constraint of its PodGroup",
+        change="turn on TopologyAwareWorkloadScheduling for the scheduler too, not for the API server alone",
     )
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from harness.errors import InternalError
 from harness.faults.undo import ObjectRef
-from harness.kube.port import RESOURCES, Conflict, Json, Kube, NotFound, Resource
+from harness.kube.port import REAL_ONLY, RESOURCES, Conflict, Json, Kube, NotFound, Resource
+from harness.stack.description import addons, kinds
 
 RUN_LABEL = "gpu-harness.dev/run"
 
@@ -34,7 +35,10 @@ def namespace_of(resource: Resource, obj: Json) -> str:
 
 
 def resource_of(ref: ObjectRef) -> Resource:
-    for resource in RESOURCES:
+    for resource in (*RESOURCES, *REAL_ONLY):
+        if (resource.api_version, resource.kind) == (ref.api_version, ref.kind):
+            return resource
+    for resource in kinds(addons()):
         if (resource.api_version, resource.kind) == (ref.api_version, ref.kind):
             return resource
     raise InternalError(f"{ref} is of {ref.api_version}, which this version does not know")

@@ -66,6 +66,18 @@ RESOURCES: tuple[Resource, ...] = (
     ENDPOINT_SLICE, PRIORITY_CLASS, POD_GROUP, NODE_POOL, NODE_CLAIM, STATEFUL_SET, LEADER_WORKER_SET,
 )  # fmt: skip
 
+JOB = Resource("batch", "v1", "jobs", "Job", True)
+DEVICE_CLASS = Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", False)
+DEVICE_TAINT_RULE = Resource("resource.k8s.io", "v1", "devicetaintrules", "DeviceTaintRule", False)
+RESOURCE_CLAIM = Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", True)
+RESOURCE_CLAIM_TEMPLATE = Resource("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate", True)
+RESOURCE_SLICE = Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", False)
+
+REAL_ONLY: tuple[Resource, ...] = (
+    JOB, DEVICE_CLASS, DEVICE_TAINT_RULE, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE, RESOURCE_SLICE,
+)  # fmt: skip
+"""What kube-apiserver 1.37 serves without any gate, and the embedded API does not."""
+
 
 class EventType(enum.StrEnum):
     ADDED = "ADDED"

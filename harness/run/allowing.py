@@ -12,17 +12,19 @@ import yaml
 from harness.errors import GuardRefused
 from harness.faults.permissions import Need, access_reviews, needs_of_a_run, needs_of_objects, rbac_objects
 from harness.kube.port import Json
+from harness.run.record.beside import recorded_beside
 from harness.run.record.recorder import RECORDED
 from harness.spec.experiment import Experiment, load_experiment
+from harness.stack.description import kinds
 from harness.targets.manifests import read_manifests
 
 
 def needs_of(experiment: Experiment) -> tuple[Need, ...]:
     """Of the recorder, the lease and the faults with their healing. The workload itself is for others to bring."""
     namespace = experiment.settings.workload.namespace
-    brought = read_manifests(experiment.action_manifests.values())
+    brought = read_manifests(experiment.action_manifests.values(), kinds(experiment.settings.stack))
     return (
-        *needs_of_a_run(RECORDED, namespace),
+        *needs_of_a_run((*RECORDED, *recorded_beside(experiment)), namespace),
         *needs_of_objects(brought, namespace),
         *(need for action in experiment.actions for need in action.fault.needs(namespace)),
     )

@@ -15,7 +15,7 @@ from harness.spec.document import read_document
 from harness.spec.experiment import Experiment, load_experiment
 from harness.spec.loadprofile import LoadProfile, load_profile
 from harness.stack.description import kinds
-from harness.targets.choosing import check_stack, check_target, check_world
+from harness.targets.choosing import check_stack, check_target, check_world, why_not_embedded
 from harness.targets.manifests import read_manifests
 from harness.targets.wanted import planned_fleet, wanted_by
 
@@ -50,8 +50,11 @@ def plan_file(path: Path, *, seed: int, cut: TraceCut | None, time_scale: float 
 
 
 def fitting_target(path: Path) -> str:
-    """The cheapest target that can run the experiment: a real control plane where it wants real components."""
-    return CONTROL_PLANE if load_experiment(path).settings.stack else EMBEDDED
+    """The cheapest target that can run the experiment: a real control plane where it wants what only that has."""
+    experiment = load_experiment(path)
+    if experiment.settings.stack or why_not_embedded(wanted_by(experiment, 1), experiment) is not None:
+        return CONTROL_PLANE
+    return EMBEDDED
 
 
 def prepare(
@@ -81,7 +84,7 @@ def prepare(
     read_manifests(experiment.action_manifests.values(), kinds(experiment.settings.stack))
     wanted = wanted_by(experiment, seed)
     world = wanted.config
-    check_world(target, wanted, path)
+    check_world(target, wanted, experiment)
     scene = Scene(nodes=planned_fleet(world), pools=tuple(pool.name for pool in world.pools))
     plan = plan_experiment(experiment, profile, seed, scene, cut)
     check_caps(plan.faults, experiment.settings.guards, len(scene.nodes))

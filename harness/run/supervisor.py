@@ -32,6 +32,7 @@ from harness.run.ending import write_ending
 from harness.run.lease import RunLease, holder_of
 from harness.run.load_processes import LoadProcesses
 from harness.run.progress import Progress, Stopped
+from harness.run.record.beside import recorded_beside
 from harness.run.record.recorder import Recorder
 from harness.run.rundir import RunDir
 from harness.run.stopping import StopConditions
@@ -135,7 +136,9 @@ class Supervisor:
             lease = RunLease(kube, connection.namespace, holder_of(self._dir.path), run_dir=self._dir.path)
             await self._or_stop(lease.acquire())
             self._lease_lost = asyncio.create_task(lease.keep())
-            recorder = Recorder(kube, self._clock, writer, connection, self._settings.workload)
+            recorder = Recorder(
+                kube, self._clock, writer, connection, self._settings.workload, more=recorded_beside(self._experiment)
+            )
             try:
                 await self._or_stop(recorder.start())
                 self._view.say("the workload is up, the recorder sees it")

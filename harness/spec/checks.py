@@ -190,6 +190,15 @@ class DeviceSpec(CheckSpec):
     """Labels `nvidia.com/gpu.product` of the nodes that pods with GPUs may run on; any, when there is none."""
 
 
+class ClaimsSpec(CheckSpec):
+    """A device that pods get by claim is in one claim at a time, and its taint takes off the pods that hold it."""
+
+    name: ClassVar[str] = "claims"
+
+    leave_s_max: Seconds = 60.0
+    waiting_s_max: Seconds | None = None
+
+
 class ControllersSpec(CheckSpec):
     """One writer decides the size of a workload: it acts on what it reads, and it makes up its mind."""
 
@@ -236,6 +245,6 @@ CHECK_SPECS: dict[str, type[CheckSpec]] = {
     spec.name: spec
     for spec in (
         SloSpec, ScaleUpSpec, ScaleDownSpec, GracefulDrainSpec, PdbSpec, GangSpec, CapacitySpec, DeviceSpec,
-        ControllersSpec, MetricsPathSpec, RequestsSpec, RecoverySpec,
+        ClaimsSpec, ControllersSpec, MetricsPathSpec, RequestsSpec, RecoverySpec,
     )
 }  # fmt: skip

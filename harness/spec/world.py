@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, Strict, model_validator
+from pydantic import Field, Strict, StringConstraints, model_validator
 
 from harness.spec.model import Count, CountFromZero, Flag, ObjectName, SecondsFromZero, SpecModel, Text, mistake
 
@@ -92,6 +92,10 @@ PlantedBugName = Literal[
 ]
 
 
+GateScope = Literal["all", "kube-apiserver", "kube-controller-manager", "kube-scheduler"]
+GateName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Za-z0-9]+$")]
+
+
 class PoolSpec(SpecModel):
     """A pool of equal instances. ``nodes`` exist at the start; ``stock`` counts all there can be, those included. With
     ``gpus`` 0 it is of nodes for pods that ask for none."""
@@ -109,6 +113,7 @@ class PoolSpec(SpecModel):
     price_per_hour: float = Field(0.0, ge=0, strict=True)
     provision: Flag = True
     nodepool: ObjectName | Literal[""] = ""
+    dra: Flag = False
 
     @model_validator(mode="after")
     def _nodes_within_stock(self) -> PoolSpec:
@@ -162,6 +167,8 @@ class WorldSpec(SpecModel):
     planted_bugs: tuple[PlantedBugName, ...] = ()
     processes: tuple[ProcessSpec, ...] = ()
     gateway: GatewaySpec = Field(default_factory=GatewaySpec)
+    feature_gates: dict[GateScope, dict[GateName, Flag]] = Field(default_factory=dict)
+    """Of a real control plane: those of all its components, then what one of them has otherwise."""
 
     @model_validator(mode="after")
     def _names_differ(self) -> WorldSpec:

@@ -61,6 +61,8 @@ class Settings:
     time_scale: float = 1.0
     gangs: bool = True
     scheduler_gangs: bool = True
+    gates: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
+    """Further feature gates: of ``all`` components, then what one of them, by its name, has otherwise."""
     more: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Further flags by component name; they come last, so they win."""
 
@@ -136,7 +138,7 @@ def _apiserver(layout: Layout, settings: Settings) -> list[str]:
         f"--default-not-ready-toleration-seconds={_whole_s(settings, 300)}",
         f"--default-unreachable-toleration-seconds={_whole_s(settings, 300)}",
         *gangs,
-        *_feature_gates(settings.gangs),
+        *_feature_gates(settings, KUBE_APISERVER.name, settings.gangs),
     ]
 
 
@@ -149,7 +151,7 @@ def _controller_manager(layout: Layout, settings: Settings) -> list[str]:
         f"--root-ca-file={layout.cluster_authority}",
         "--use-service-account-credentials=true",  # each controller has its own rights, as in a real cluster
         *_periods(settings),
-        *_feature_gates(settings.gangs),
+        *_feature_gates(settings, KUBE_CONTROLLER_MANAGER.name, settings.gangs),
     ]
 
 
@@ -186,7 +188,7 @@ def _scheduler(layout: Layout, settings: Settings) -> list[str]:
         *_client(kubeconfig),
         # How often a pod without room is looked at again, though nothing has happened; 5 min by default.
         f"--pod-max-in-unschedulable-pods-duration={300 / settings.time_scale:.3f}s",
-        *_feature_gates(settings.gangs and settings.scheduler_gangs),
+        *_feature_gates(settings, KUBE_SCHEDULER.name, settings.gangs and settings.scheduler_gangs),
     ]
 
 
@@ -213,5 +215,7 @@ def _client(kubeconfig: Path) -> list[str]:
     ]
 
 
-def _feature_gates(gangs: bool) -> list[str]:
-    return ["--feature-gates=GenericWorkload=true"] if gangs else []
+def _feature_gates(settings: Settings, component: str, gangs: bool) -> list[str]:
+    gates = {"GenericWorkload": True} if gangs else {}
+    gates |= {**settings.gates.get("all", {}), **settings.gates.get(component, {})}
+    return [f"--feature-gates={','.join(f'{gate}={str(on).lower()}' for gate, on in gates.items())}"] if gates else []

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.errors import BadInput, Where
+from harness.faults.fidelity import EMBEDDED, VIRTUAL
 from harness.spec.experiment import Experiment
 from harness.stack.catalogue import CONTROL_PLANE
 from harness.stack.description import in_order
@@ -15,8 +16,12 @@ from harness.targets.base import Target
 from harness.targets.controlplane.bugs import refuse_bugs_without_a_place
 from harness.targets.controlplane.target import ControlPlaneTarget
 from harness.targets.embedded import EmbeddedTarget
+from harness.targets.manifests import refused_by_the_embedded_api
 from harness.targets.wanted import Places, Wanted
 
+_WORLD = "extensions.gpu-harness.world"
+EMULATED_GATES = frozenset({"GenericWorkload"})
+"""Feature gates of a real control plane whose part the embedded one has, always."""
 MakeTarget = Callable[[Wanted, Places], Target]
 
 
@@ -44,11 +49,25 @@ TARGETS: dict[str, Callable[[Path | None], MakeTarget]] = {"embedded": _embedded
 """By name: from the folder of real programs, if one was named, to what makes the target."""
 
 
-def check_world(target: str, wanted: Wanted, experiment: Path) -> None:
+def check_world(target: str, wanted: Wanted, experiment: Experiment) -> None:
     """BadInput for what the experiment asks of its world and this target cannot give."""
     if target == ControlPlaneTarget.name:
-        where = Where(str(experiment), key="extensions.gpu-harness.world.planted_bugs")
+        where = Where(str(experiment.path), key=f"{_WORLD}.planted_bugs")
         refuse_bugs_without_a_place(wanted.config.planted_bugs, where)
+    elif target in (EMBEDDED, VIRTUAL) and (why := why_not_embedded(wanted, experiment)) is not None:
+        raise why
+
+
+def why_not_embedded(wanted: Wanted, experiment: Experiment) -> BadInput | None:
+    """What of the experiment only a real control plane has; None where the embedded one will do."""
+    path, hint = str(experiment.path), "run it with --target controlplane"
+    if gates := sorted({gate for own in wanted.config.feature_gates.values() for gate in own} - EMULATED_GATES):
+        what = f"{', '.join(gates)}: only a real control plane has these feature gates"
+        return BadInput(what, where=Where(path, key=f"{_WORLD}.feature_gates"), hint=hint)
+    if pool := next((pool for pool in wanted.config.pools if pool.dra), None):
+        what = f"pool {pool.name!r} offers its GPUs by claim (dra), and the embedded API does not serve that"
+        return BadInput(what, where=Where(path, key=f"{_WORLD}.pools"), hint=hint)
+    return refused_by_the_embedded_api((*experiment.manifest_files, *experiment.action_manifests.values()))
 
 
 def check_stack(target: str, experiment: Experiment) -> None:

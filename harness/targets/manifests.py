@@ -7,12 +7,12 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from harness.errors import TargetError
-from harness.kube.port import DEPLOYMENT, RESOURCES, AlreadyExists, ApiError, Json, Kube, Resource
+from harness.errors import BadInput, TargetError
+from harness.kube.port import DEPLOYMENT, REAL_ONLY, RESOURCES, AlreadyExists, ApiError, Json, Kube, Resource
 from harness.spec.document import read_documents
 from harness.spec.manifest import load_manifest
 
-BY_KIND: dict[tuple[str, str], Resource] = {(r.api_version, r.kind): r for r in RESOURCES}
+BY_KIND: dict[tuple[str, str], Resource] = {(r.api_version, r.kind): r for r in (*RESOURCES, *REAL_ONLY)}
 
 
 def read_manifests(files: Iterable[Path], more: Sequence[Resource] = ()) -> list[tuple[Resource, Json]]:
@@ -29,6 +29,16 @@ def read_manifests(files: Iterable[Path], more: Sequence[Resource] = ()) -> list
                 raise document.mistake(("kind",), what, f"it has: {kinds}")
             found.append((resource, obj))
     return found
+
+
+def refused_by_the_embedded_api(files: Iterable[Path]) -> BadInput | None:
+    """The first object of a kind that it does not have, as the mistake that it is there."""
+    for file in files:
+        for obj, document in zip(load_manifest(file), read_documents(file), strict=True):
+            if BY_KIND.get((str(obj["apiVersion"]), str(obj["kind"]))) in REAL_ONLY:
+                what = f"{obj['kind']} of {obj['apiVersion']} is no kind that the embedded API has"
+                return document.mistake(("kind",), what, "run it with --target controlplane")
+    return None
 
 
 ADMISSION_LAG_S = 5.0

@@ -71,6 +71,7 @@ def world_config(experiment: Experiment, seed: int) -> WorldConfig:
         processes=tuple(ProcessImage(p.image, p.command, tuple(p.env.items())) for p in world.processes),
         gateway=GatewayConfig(**world.gateway.model_dump()),
         aside=set_aside(settings.stack),
+        feature_gates={str(component): gates for component, gates in world.feature_gates.items()},
     )
 
 

@@ -55,3 +55,21 @@ def serving() -> Json:
     status = running()
     status["conditions"] = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "True"}]
     return status
+
+
+def slice_body(node: str, devices: int, tainted: tuple[int, ...] = ()) -> Json:
+    """What a DRA driver says of a node's GPUs."""
+    taint = {"key": "gpu.nvidia.com/unhealthy", "value": "xid-79", "effect": "NoExecute"}
+    listed = [{"name": f"gpu-{n}", "taints": [taint] if n in tainted else []} for n in range(devices)]
+    return {"spec": {"driver": "gpu.nvidia.com", "nodeName": node, "pool": {"name": node}, "devices": listed}}
+
+
+def claim_body(node: str, pod: str, *devices: int, tolerations: tuple[Json, ...] = ()) -> Json:
+    """A claim that was given devices of a node, for one pod."""
+    results = [
+        {"request": "gpu", "driver": "gpu.nvidia.com", "pool": node, "device": f"gpu-{n}"}
+        | ({"tolerations": list(tolerations)} if tolerations else {})
+        for n in devices
+    ]
+    reserved = [{"resource": "pods", "name": pod, "uid": f"uid-pod-{pod}"}]
+    return {"status": {"allocation": {"devices": {"results": results}}, "reservedFor": reserved}}

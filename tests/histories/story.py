@@ -140,6 +140,11 @@ class Story:
         allocated = {"nvidia.com/gpu": str(allocatable)}
         self.change(at_s, "Node", node, lambda n: n["status"].update(allocatable=allocated))
 
+    def label_node(self, node: str, key: str, value: str) -> None:
+        """It had that label from the start."""
+        self._now["Node", node]["metadata"]["labels"][key] = value
+        self.change(-4, "Node", node, lambda n: None)
+
     def heartbeat(self, at_s: float, node: str, ahead_s: float = 0.0) -> None:
         stamp = self.stamp(at_s, ahead_s)
         self.change(at_s, "Node", node, lambda n: n["status"]["conditions"][0].update(lastHeartbeatTime=stamp))

@@ -17,15 +17,24 @@ from harness.checks.judge import CHECKS
 
 SEED = 1
 FILE = ROOT / "docs" / "failing-examples.json"
-SHOWN = {check: next(row for row in ROWS if row.check == check and row.status == "fail") for check in CHECKS}
+ON_REAL_SERVERS = ("claims",)
+"""Checks of what the embedded API does not serve, so that no row of the matrix can fail them: their examples are
+written by hand, from the verdict of the run that each names."""
+SHOWN = {
+    check: next(row for row in ROWS if row.check == check and row.status == "fail")
+    for check in CHECKS
+    if check not in ON_REAL_SERVERS
+}
 """The row that the page shows of each check."""
 
 
 def main() -> None:
+    known = json.loads(FILE.read_text())
     found = {}
-    for check, row in SHOWN.items():
-        found[check] = example(row, run_row(row, SEED))
-        print(f"{check}: {row.name}", flush=True)
+    for check in CHECKS:
+        row = SHOWN.get(check)
+        found[check] = known[check] if row is None else example(row, run_row(row, SEED))
+        print(f"{check}: {row.name if row else 'as it was'}", flush=True)
     FILE.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
 
 

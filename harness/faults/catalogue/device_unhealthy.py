@@ -10,6 +10,7 @@ from harness.faults.fault import Strike, Variant
 from harness.faults.holding import NodeHoldFault, turn
 from harness.faults.port import Ground
 from harness.faults.sight import gpus, nodes_of
+from harness.kube.port import RESOURCE_SLICE, NotFound
 from harness.spec.model import Count, CountFromZero, SecondsFromZero
 
 _ONE = {"selector": "nvidia.com/gpu.present=true", "count": 1}
@@ -47,10 +48,27 @@ class DeviceUnhealthy(NodeHoldFault):
 
     async def signs(self, strike: Strike) -> dict[str, str]:
         found: dict[str, str] = {}
-        for name, node in (await nodes_of(strike.ground.kube)).items():
+        nodes = await nodes_of(strike.ground.kube)
+        for name, node in nodes.items():
             allocatable, capacity = gpus(node) or 0, gpus(node, "capacity") or 0
             if capacity - allocatable >= self.devices:
                 found[name] = f"{name}: {allocatable} of {capacity} GPUs can be allocated"
+        if not all(gpus(node, "capacity") for name, node in nodes.items() if name in strike.targets):
+            found |= await self._tainted(strike)
+        return found
+
+    async def _tainted(self, strike: Strike) -> dict[str, str]:
+        """Nodes whose GPUs are in ResourceSlices: their driver taints a device that is not well."""
+        found: dict[str, str] = {}
+        try:
+            slices = (await strike.ground.kube.list(RESOURCE_SLICE)).items
+        except NotFound:  # a server that knows none, and nodes whose plugin has not come yet
+            return found
+        for each in slices:
+            devices, name = each["spec"].get("devices") or (), str(each["spec"].get("nodeName"))
+            tainted = sum(bool(device.get("taints")) for device in devices)
+            if tainted >= self.devices:
+                found[name] = f"{name}: {tainted} of {len(devices)} devices of its ResourceSlice are tainted"
         return found
 
     def expected(self) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from harness.errors import BadInput, InternalError
 from harness.faults.port import Objects
 from harness.run.chaos.interrupt import Interruption
 from harness.run.lock import hold_lock
+from harness.stack.description import addons, kinds
 from harness.targets.base import CONNECTION_ENV, CONNECTION_FILE, Connection
 from harness.targets.manifests import read_manifests
 
@@ -113,7 +114,7 @@ class RunContext:
 
     def manifest(self, path: str) -> Objects:
         """The objects of a manifest that an action brings."""
-        return tuple(read_manifests([self.find(path)]))
+        return tuple(read_manifests([self.find(path)], kinds(addons())))
 
     def find(self, path: str) -> Path:
         for folder in self.folders:

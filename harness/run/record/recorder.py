@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -74,13 +74,14 @@ class Recorder:
         connection: Connection | None,
         workload: Workload,
         *,
+        more: Sequence[Resource] = (),
         raw_api: RawApi | None = None,
         gateway: GatewayMetrics | None = None,
         wall: Callable[[], datetime] = wall_now,
     ) -> None:
-        """``wall`` tells this machine's time of day, which is noted beside ``clock`` for comparison.
-        ``raw_api`` defaults to ``kube`` where that has it, ``gateway`` to the connection's service over HTTP. Without
-        either, nothing is scraped but the API."""
+        """``more``: resources to record beside the usual ones. ``wall`` tells this machine's time of day, which is
+        noted beside ``clock`` for comparison. ``raw_api`` defaults to ``kube`` where that has it, ``gateway`` to the
+        connection's service over HTTP. Without either, nothing is scraped but the API."""
         self._clock, self._wall = clock, wall
         self._writer = writer
         self._raw_api = raw_api if raw_api is not None else _raw_api(kube)
@@ -95,7 +96,7 @@ class Recorder:
                 self._absent,
                 silent_s(connection.bookmark_s) if connection else None,
             )
-            for resource in RECORDED
+            for resource in dict.fromkeys((*RECORDED, *more))
         ]
         self._scraper = Scraper(
             clock,

@@ -207,5 +207,7 @@ def settings_for(config: WorldConfig) -> Settings:
     """Which flags a world's time scale and planted bugs make. A scheduler that binds gangs one by one is a real one
     that was not told of gangs."""
     return Settings(
-        time_scale=config.time_scale, scheduler_gangs=PlantedBug.GANG_BOUND_ONE_BY_ONE not in config.planted_bugs
+        time_scale=config.time_scale,
+        scheduler_gangs=PlantedBug.GANG_BOUND_ONE_BY_ONE not in config.planted_bugs,
+        gates=config.feature_gates,
     )

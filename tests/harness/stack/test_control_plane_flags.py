@@ -80,6 +80,16 @@ def test_a_time_scale_shortens_what_they_count_and_nothing_else() -> None:
     }
 
 
+def test_gates_of_all_components_and_of_one() -> None:
+    gates = {"all": {"TopologyAwareWorkloadScheduling": True}, "kube-scheduler": {"GenericWorkload": False}}
+    known = "GenericWorkload=true,TopologyAwareWorkloadScheduling=true"
+    assert changed(Settings(gates=gates)) == {
+        "kube-apiserver": {"feature-gates": known},
+        "kube-controller-manager": {"feature-gates": known},
+        "kube-scheduler": {"feature-gates": "GenericWorkload=false,TopologyAwareWorkloadScheduling=true"},
+    }
+
+
 def test_without_gangs_nobody_is_told_of_them() -> None:
     assert changed(Settings(gangs=False)) == {
         "kube-apiserver": {"feature-gates": None, "runtime-config": None},

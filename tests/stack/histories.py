@@ -1,0 +1,90 @@
+"""Two recorded runs of one experiment, the embedded one and a real one, compared: the same states in the same order.
+
+Each object is a life of tracks (conditions, phase, node, counts…), read as ``make behaviour`` reads it and compared
+field by field. Times are scenario seconds since the first of the compared objects came; what the harness's own healing
+does is left out. Pure.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "behaviour"))
+
+from bothsides.compare import Comparison, compare
+from bothsides.lives import Lives, lives_of
+from bothsides.play import Played
+from bothsides.recording import Seen
+from bothsides.stage import Explained, Scenario, Stage
+
+from harness.clock import NS_PER_S
+from harness.history.reader import History
+from harness.history.tables import FaultStage, ObjectEventType
+from harness.kube.port import EVENT, EventType
+from harness.run.record.recorder import RECORDED
+
+RESOURCES = {resource.kind: resource for resource in RECORDED if resource != EVENT}
+"""Events are dropped and merged, so nothing is concluded from them here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What of two histories has to agree. ``objects`` and ``explained`` are patterns: of "Kind name" and of "Kind name,
+    track". ``within_s``: scenario seconds by which a state may come earlier or later."""
+
+    name: str
+    objects: tuple[str, ...]
+    within_s: float
+    explained: tuple[Explained, ...] = ()
+    settle_s: float = 0.0
+    placement: bool = False
+    """Whether it matters on which node a pod is."""
+
+
+def compared(agreement: Agreement, embedded: Lives, real: Lives) -> Comparison:
+    """Every difference as a sentence. That nothing was compared is one, too."""
+    found = compare(_scenario(agreement), embedded, real)
+    if not found.transitions and not found.differences:
+        found.differences.append(f"nothing matches {', '.join(agreement.objects)}")
+    return found
+
+
+def wanted_lives(agreement: Agreement, history: History) -> Lives:
+    """What of a recording is compared."""
+    namespace = history.run.workload.get("namespace", "")
+    every = lives_of(_scenario(agreement), Played(tuple(_seen(history)), (), 0.0, namespace, 0.0))
+    wanted = {alias: each for alias, each in every.items() if any(fnmatchcase(alias, p) for p in agreement.objects)}
+    steps = [steps for each in wanted.values() for life in each for steps in life.tracks.values()]
+    began_s = min((t_s for track in steps for t_s, _ in track), default=0.0)
+    for track in steps:
+        track[:] = [(t_s - began_s, value) for t_s, value in track]
+    return wanted
+
+
+def _scenario(agreement: Agreement) -> Scenario:
+    return Scenario(
+        agreement.name, agreement.name, _nothing, looks=tuple(RESOURCES.values()), explained=agreement.explained,
+        within_s=agreement.within_s, within_share=0.0, settle_s=agreement.settle_s, placement=agreement.placement,
+    )  # fmt: skip
+
+
+def _seen(history: History) -> Iterator[Seen]:
+    healing = (f.t_ns for f in history.faults if f.stage is FaultStage.HEALING)
+    until_ns = min(healing, default=history.run.load_end_ns)
+    for event in history.objects:
+        if event.t_ns >= until_ns:
+            break
+        resource = RESOURCES.get(event.kind)
+        if resource is None or event.type is ObjectEventType.GAP:
+            continue
+        t_s = (event.t_ns - history.run.load_start_ns) / NS_PER_S * history.run.time_scale
+        gone = event.type is ObjectEventType.DELETED
+        yield Seen(t_s, resource, EventType.DELETED if gone else EventType.MODIFIED, event.object)
+
+
+async def _nothing(stage: Stage) -> None:
+    """A scenario that was played already has nothing more to do."""
