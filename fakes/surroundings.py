@@ -8,7 +8,7 @@ over HTTP.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -23,7 +23,7 @@ from fakes.config import PlantedBug, ProcessImage, WorldConfig
 from fakes.control.control import Control
 from fakes.control.door import DoorKube, Doors
 from fakes.control.pods import PodTrouble, meddled
-from fakes.control.wiring import wire_cloud, wire_doors, wire_nodes, wire_pods, wire_pools, wire_traffic
+from fakes.control.wiring import wire_cloud, wire_doors, wire_links, wire_nodes, wire_pods, wire_pools, wire_traffic
 from fakes.controllers.informer import Informer
 from fakes.controllers.karpenter.disruption import Disruption
 from fakes.controllers.karpenter.lifecycle import NodeClaimLifecycle
@@ -70,6 +70,10 @@ MakeKube = Callable[[str], Kube]
 
 class Fleet(Protocol):
     """Machines with kubelets of their own, in place of the hollow ones."""
+
+    def names(self) -> Collection[str]:
+        """Of the nodes that there are."""
+        ...
 
     def boot(self, instance: Instance) -> None:
         """The instance has power from now on."""
@@ -151,6 +155,7 @@ class Surroundings:
         wire_doors(control, self._doors)
         if self._fleet is not None:
             self._fleet.wire(control)
+            wire_links(control, self.gateway, self._fleet.names)
         else:
             wire_nodes(control, self.kubelets, pods, self.gateway)
             wire_pools(control, self.cloud, self.kubelets, self._plugin_late_s)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, MutableMapping, MutableSet
+from collections.abc import Callable, Collection, Mapping, MutableMapping, MutableSet
 from typing import TypeVar
 
 from fakes.cloud.cloud import Cloud
@@ -68,9 +68,14 @@ def wire_nodes(control: Control, kubelets: Kubelets, pods: PodTrouble, gateway: 
     control.knobs.add("node.kubelet", nodes, one_of("silent", "frozen"), kubelet)
     control.add_verb("restart_kubelet", nodes, lambda node, _: kubelets[node].restart())
     _wire_devices(control, kubelets)
+    wire_links(control, gateway, nodes)
+
+
+def wire_links(control: Control, gateway: Gateway, nodes: Callable[[], Collection[str]]) -> None:
+    """The gateway's connections: to clients, to all pods, to the pods of one node."""
 
     def links() -> list[str]:
-        return [CLIENTS, PODS, *(f"node/{name}" for name in kubelets)]
+        return [CLIENTS, PODS, *(f"node/{name}" for name in nodes())]
 
     quality = shape(latency_ms=number(), loss_ratio=number(0, 1), reset_ratio=number(0, 1))
     control.knobs.add(

@@ -9,6 +9,7 @@ TARGETS = ("embedded", "controlplane", "node", "kind", "kubeconfig")
 """Every target there is, for faults whose fidelity is the same on all."""
 
 EMBEDDED, VIRTUAL, CONTROL_PLANE = "embedded", "embedded-virtual", "controlplane"
+NODE = "node"
 
 NOT_BUILT = "not built"
 
@@ -27,6 +28,10 @@ FidelityMap = Mapping[str, Fidelity]
 EVERYWHERE: FidelityMap = dict.fromkeys(TARGETS, Fidelity.NATIVE)
 ON_FAKES: FidelityMap = {"embedded": Fidelity.EMULATED, "controlplane": Fidelity.EMULATED}
 """For what nodes, cloud, gateway, metrics or pods of ours play: both targets stand on them."""
+BESIDE_REAL_NODES: FidelityMap = {**ON_FAKES, NODE: Fidelity.EMULATED}
+"""For what our cloud, gateway or metrics play, wherever the machines are."""
+ON_MACHINES: FidelityMap = {**ON_FAKES, NODE: Fidelity.NATIVE}
+"""For what hollow machines play, and what is done to real ones by ``harness.targets.machines``."""
 ON_FAKE_CONTROL_PLANE: FidelityMap = {"embedded": Fidelity.EMULATED}
 """For what the API server or a controller of ours plays."""
 

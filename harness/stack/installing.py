@@ -29,15 +29,15 @@ async def until_true(kube: Kube, resource: Resource, name: str, condition: str) 
     await until_nothing_is_wrong(look, f"{resource.kind} {name} did not become {condition}")
 
 
-async def until_nothing_is_wrong(look: Callable[[], Awaitable[str]], failure: str) -> None:
-    """``look`` says what is still wrong, in words; TargetError with the last of them after ``WITHIN_S``."""
+async def until_nothing_is_wrong(look: Callable[[], Awaitable[str]], failure: str, within_s: float = WITHIN_S) -> None:
+    """``look`` says what is still wrong, in words; TargetError with the last of them after ``within_s``."""
     wrong = ""
     try:
-        async with asyncio.timeout(WITHIN_S):
+        async with asyncio.timeout(within_s):
             while wrong := await _said(look):
                 await asyncio.sleep(0.05)
     except TimeoutError:
-        raise TargetError(f"{failure} within {WITHIN_S:g} s: {wrong}") from None
+        raise TargetError(f"{failure} within {within_s:g} s: {wrong}") from None
 
 
 async def _said(look: Callable[[], Awaitable[str]]) -> str:

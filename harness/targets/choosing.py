@@ -17,6 +17,7 @@ from harness.targets.controlplane.bugs import refuse_bugs_without_a_place
 from harness.targets.controlplane.target import ControlPlaneTarget
 from harness.targets.embedded import EmbeddedTarget
 from harness.targets.manifests import refused_by_the_embedded_api
+from harness.targets.node.target import NodeTarget, refuse_unable_machine
 from harness.targets.wanted import Places, Wanted
 
 _WORLD = "extensions.gpu-harness.world"
@@ -45,13 +46,29 @@ def _controlplane(bin_dir: Path | None) -> MakeTarget:
 
 HAVE_A_REAL_API_SERVER = (ControlPlaneTarget.name, "node", "kind", "kubeconfig")
 
-TARGETS: dict[str, Callable[[Path | None], MakeTarget]] = {"embedded": _embedded, "controlplane": _controlplane}
+
+def _node(bin_dir: Path | None) -> MakeTarget:
+    refuse_unable_machine()
+    binaries = find_binaries(NodeTarget.programs, bin_dir)
+
+    def make(wanted: Wanted, places: Places) -> NodeTarget:
+        addons = in_order(wanted.stack)
+        return NodeTarget(wanted, binaries, places, addons, find_addons(addons, bin_dir))
+
+    return make
+
+
+TARGETS: dict[str, Callable[[Path | None], MakeTarget]] = {
+    "embedded": _embedded,
+    "controlplane": _controlplane,
+    "node": _node,
+}
 """By name: from the folder of real programs, if one was named, to what makes the target."""
 
 
 def check_world(target: str, wanted: Wanted, experiment: Experiment) -> None:
     """BadInput for what the experiment asks of its world and this target cannot give."""
-    if target == ControlPlaneTarget.name:
+    if target in (ControlPlaneTarget.name, NodeTarget.name):
         where = Where(str(experiment.path), key=f"{_WORLD}.planted_bugs")
         refuse_bugs_without_a_place(wanted.config.planted_bugs, where)
     elif target in (EMBEDDED, VIRTUAL) and (why := why_not_embedded(wanted, experiment)) is not None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 from harness.faults.fault import Strike, Variant
+from harness.faults.fidelity import BESIDE_REAL_NODES, FidelityMap
 from harness.faults.holding import PoolHoldFault, turn
 from harness.faults.port import Ground
 from harness.faults.sight import claims_of, condition, nodes_of, pool_of
@@ -23,6 +24,7 @@ class CapacityRefused(PoolHoldFault):
 
     name: ClassVar[str] = "capacity_refused"
     colour: ClassVar[str] = "#2ca02c"
+    fidelity: ClassVar[FidelityMap] = BESIDE_REAL_NODES
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant("quota reached", "VcpuLimitExceeded", {**_OD, "why": "quota"}, demand_gpus=14),
         Variant("zone out of stock", "InsufficientInstanceCapacity", {**_OD, "why": "zone"}, demand_gpus=14),
@@ -87,6 +89,7 @@ class GroupHalfDelivered(PoolHoldFault):
 
     name: ClassVar[str] = "group_half_delivered"
     colour: ClassVar[str] = "#ff9896"
+    fidelity: ClassVar[FidelityMap] = BESIDE_REAL_NODES
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant(
             "half delivered, then released",
@@ -133,6 +136,7 @@ class InstanceTrouble(PoolHoldFault):
 
     name: ClassVar[str] = "instance_trouble"
     colour: ClassVar[str] = "#c5b0d5"
+    fidelity: ClassVar[FidelityMap] = BESIDE_REAL_NODES
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant(
             "instance that never registers",

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from harness.errors import TargetError
 from harness.faults.fault import Strike, Target, Variant
-from harness.faults.fidelity import ON_FAKES, FidelityMap
+from harness.faults.fidelity import BESIDE_REAL_NODES, FidelityMap
 from harness.faults.holding import HoldFault
 from harness.faults.permissions import Need
 from harness.faults.port import Ground
@@ -37,7 +37,7 @@ class Consolidation(HoldFault):
     colour: ClassVar[str] = "#e7969c"
     kind: ClassVar[Target] = Target.POOLS
     drains: ClassVar[bool] = True
-    fidelity: ClassVar[FidelityMap] = ON_FAKES  # Karpenter's rules are ours on both targets
+    fidelity: ClassVar[FidelityMap] = BESIDE_REAL_NODES  # Karpenter's rules are ours on all of them
     undone_by: ClassVar[tuple[str, ...]] = (RestoreFields.kind,)
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant(

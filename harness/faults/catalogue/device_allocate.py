@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 from harness.faults.fault import Strike, Variant
+from harness.faults.fidelity import ON_MACHINES, FidelityMap
 from harness.faults.holding import NodeHoldFault, turn
 from harness.faults.port import Ground
 from harness.faults.sight import pods_of
@@ -24,6 +25,7 @@ class DeviceAllocate(NodeHoldFault):
 
     name: ClassVar[str] = "device_allocate"
     colour: ClassVar[str] = "#1f77b4"
+    fidelity: ClassVar[FidelityMap] = ON_MACHINES
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant(
             "fails",

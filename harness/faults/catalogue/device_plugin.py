@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from harness.faults.fault import Strike, Variant
+from harness.faults.fidelity import ON_MACHINES, FidelityMap
 from harness.faults.holding import NodeHoldFault, turn
 from harness.faults.sight import gpus, nodes_of
 from harness.faults.undoing import world_of
@@ -17,6 +18,7 @@ class DevicePluginDown(NodeHoldFault):
 
     name: ClassVar[str] = "device_plugin_down"
     colour: ClassVar[str] = "#17becf"
+    fidelity: ClassVar[FidelityMap] = ON_MACHINES
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant("plugin crashes and returns", "an update of the DaemonSet", {"nodes": _ONE, "hold_s": 60}),
         Variant(

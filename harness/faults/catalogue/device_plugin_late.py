@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from harness.faults.fault import Strike, Variant
+from harness.faults.fidelity import ON_MACHINES, FidelityMap
 from harness.faults.holding import PoolHoldFault, turn
 from harness.faults.sight import gpus, is_ready, nodes_of, pool_of
 from harness.spec.model import Seconds
@@ -16,6 +17,7 @@ class DevicePluginLate(PoolHoldFault):
 
     name: ClassVar[str] = "device_plugin_late"
     colour: ClassVar[str] = "#9edae5"
+    fidelity: ClassVar[FidelityMap] = ON_MACHINES
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant(
             "late by a minute",

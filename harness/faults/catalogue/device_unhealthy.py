@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from harness.faults.fault import Strike, Variant
+from harness.faults.fidelity import ON_MACHINES, FidelityMap
 from harness.faults.holding import NodeHoldFault, turn
 from harness.faults.port import Ground
 from harness.faults.sight import gpus, nodes_of
@@ -21,6 +22,7 @@ class DeviceUnhealthy(NodeHoldFault):
 
     name: ClassVar[str] = "device_unhealthy"
     colour: ClassVar[str] = "#bcbd22"
+    fidelity: ClassVar[FidelityMap] = ON_MACHINES
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant("one", "a critical XID", {"nodes": _ONE, "hold_s": 60, "devices": 1}),
         Variant(
@@ -83,6 +85,7 @@ class DeviceCount(NodeHoldFault):
 
     name: ClassVar[str] = "device_count"
     colour: ClassVar[str] = "#dbdb8d"
+    fidelity: ClassVar[FidelityMap] = ON_MACHINES
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant("too few", "one GPU has fallen off the bus at boot", {"nodes": _ONE, "hold_s": 60, "devices": 3}),
         Variant("too many", "a time-slicing setting nobody meant", {"nodes": _ONE, "hold_s": 60, "devices": 8}),

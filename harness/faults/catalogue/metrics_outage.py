@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from harness.faults.fault import Strike, Variant
+from harness.faults.fidelity import BESIDE_REAL_NODES, FidelityMap
 from harness.faults.holding import PartHoldFault, turn
 from harness.faults.senses import senses_of
 from harness.spec.model import Text
@@ -18,6 +19,7 @@ class MetricsOutage(PartHoldFault):
 
     name: ClassVar[str] = "metrics_outage"
     colour: ClassVar[str] = "#393b79"
+    fidelity: ClassVar[FidelityMap] = BESIDE_REAL_NODES
     part: ClassVar[str] = "metrics pipeline"
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant("blank", "Prometheus is down: no series, no answer", {"hold_s": 90, "how": "blank"}),

@@ -7,6 +7,7 @@ from random import Random
 from typing import ClassVar, Literal
 
 from harness.faults.fault import Strike, Target, Variant
+from harness.faults.fidelity import BESIDE_REAL_NODES, FidelityMap
 from harness.faults.holding import HoldFault, PartFault, PartHoldFault, turn
 from harness.faults.scene import Scene
 from harness.faults.seen_traffic import ask_many, late_endpoints
@@ -20,6 +21,7 @@ class LinkTrouble(HoldFault):
 
     name: ClassVar[str] = "link_trouble"
     colour: ClassVar[str] = "#5254a3"
+    fidelity: ClassVar[FidelityMap] = BESIDE_REAL_NODES
     kind: ClassVar[Target] = Target.PARTS
     undone_by: ClassVar[tuple[str, ...]] = (ResetKnob.kind,)
     variants: ClassVar[tuple[Variant, ...]] = (
@@ -83,6 +85,7 @@ class GatewayRestart(PartFault):
 
     name: ClassVar[str] = "gateway_restart"
     colour: ClassVar[str] = "#9c9ede"
+    fidelity: ClassVar[FidelityMap] = BESIDE_REAL_NODES
     part: ClassVar[str] = "gateway"
     undone_by: ClassVar[tuple[str, ...]] = (NothingLeft.kind,)
     variants: ClassVar[tuple[Variant, ...]] = (
@@ -126,6 +129,7 @@ class EndpointsLate(PartHoldFault):
 
     name: ClassVar[str] = "endpoints_late"
     colour: ClassVar[str] = "#6b6ecf"
+    fidelity: ClassVar[FidelityMap] = BESIDE_REAL_NODES
     part: ClassVar[str] = "gateway"
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant("30 s late", "a router that polls", {"hold_s": 180, "late_s": 30}, demand_gpus=2),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from harness.faults.fault import Strike, Variant
+from harness.faults.fidelity import NODE, ON_MACHINES, FidelityMap
 from harness.faults.holding import NodeHoldFault, turn
 from harness.faults.permissions import Need
 from harness.faults.seen_traffic import silent_nodes
@@ -21,6 +22,7 @@ class NodePartition(NodeHoldFault):
 
     name: ClassVar[str] = "node_partition"
     colour: ClassVar[str] = "#c49c94"
+    fidelity: ClassVar[FidelityMap] = ON_MACHINES
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant("node and API server", "pods serve on, the cluster writes them off", {"nodes": _ONE, "hold_s": 90}),
         Variant(
@@ -45,7 +47,8 @@ class NodePartition(NodeHoldFault):
     async def inject(self, strike: Strike) -> None:
         for node in strike.targets:
             if self.side != "clients":
-                await turn(strike, "node.kubelet", node, "silent")
+                # Hollow kubelets that reach nobody and those that stand still look alike; real ones do not.
+                await turn(strike, "node.kubelet", node, "cut_off" if strike.ground.target == NODE else "silent")
             if self.side != "api":
                 cut = {"latency_ms": 0, "loss_ratio": 1, "reset_ratio": 0}
                 await turn(strike, "net.link", f"node/{node}", cut)

@@ -6,6 +6,7 @@ import asyncio
 from typing import ClassVar, Literal
 
 from harness.faults.fault import Strike, Variant
+from harness.faults.fidelity import ON_MACHINES, FidelityMap
 from harness.faults.holding import NodeHoldFault, flap, turn
 from harness.faults.permissions import Need
 from harness.faults.sight import condition, is_ready, nodes_of, renew_times
@@ -25,6 +26,7 @@ class NodeSilent(NodeHoldFault):
 
     name: ClassVar[str] = "node_silent"
     colour: ClassVar[str] = "#8c564b"
+    fidelity: ClassVar[FidelityMap] = ON_MACHINES
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant("lease stops", "the kubelet is stuck for less than the grace", {"nodes": _ONE, "hold_s": 45}),
         Variant(

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 from harness.errors import BadInput, TargetError
 from harness.faults.fault import NodeFault, Strike, Variant
+from harness.faults.fidelity import BESIDE_REAL_NODES, FidelityMap
 from harness.faults.fleet import DISRUPTED_TAINT, has_disrupted_taint, is_leaving
 from harness.faults.holding import pending_of, turn, undo_now
 from harness.faults.pick import matching_nodes
@@ -32,6 +33,7 @@ class SpotInterruption(NodeFault):
 
     name: ClassVar[str] = "spot_interruption"
     colour: ClassVar[str] = "#d62728"
+    fidelity: ClassVar[FidelityMap] = BESIDE_REAL_NODES
     takes_nodes: ClassVar[bool] = True
     undone_by: ClassVar[tuple[str, ...]] = (CancelInterruption.kind, ResetKnob.kind, NothingLeft.kind)
     variants: ClassVar[tuple[Variant, ...]] = (

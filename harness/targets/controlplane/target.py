@@ -16,10 +16,12 @@ from fakes.config import PlantedBug, WorldConfig
 from harness.errors import TargetError
 from harness.faults.pick import FleetNode
 from harness.kube.http import HttpKube
+from harness.kube.port import Json, Kube
 from harness.kube.server_clock import on_the_servers_clock
 from harness.run.children import Child, spawn
 from harness.stack.addons import Standing, running_addons
 from harness.stack.catalogue import CONTROL_PLANE
+from harness.stack.component import Component
 from harness.stack.control import serving_control
 from harness.stack.control_plane_flags import Settings
 from harness.stack.description import Described
@@ -64,6 +66,10 @@ class ControlPlaneTarget:
         "the metrics pipeline behind the metrics APIs",
     )  # fmt: skip
 
+    programs: Sequence[Component] = CONTROL_PLANE
+    """The real ones that its report names."""
+    _surround_module = "harness.targets.controlplane.surround"
+
     def __init__(
         self,
         wanted: Wanted,
@@ -87,7 +93,7 @@ class ControlPlaneTarget:
 
     @property
     def versions(self) -> Mapping[str, str]:
-        programs = {component.name: self._binaries.found[component.name].version for component in CONTROL_PLANE}
+        programs = {component.name: self._binaries.found[component.name].version for component in self.programs}
         return programs | {described.name: described.version for described in self._addons}
 
     @property
@@ -100,9 +106,7 @@ class ControlPlaneTarget:
 
     async def up(self) -> Connection:
         self._control_plane = control_plane = await self._running.enter_async_context(
-            running_control_plane(
-                self._binaries, self._folder / FOLDER, logs=self._logs, settings=settings_for(self._config)
-            )
+            running_control_plane(self._binaries, self._folder / FOLDER, logs=self._logs, settings=self._settings())
         )
         async with HttpKube(control_plane.kubeconfig) as kube:
             await self._while_it_lives(self._bring_up_addons(control_plane))
@@ -114,7 +118,8 @@ class ControlPlaneTarget:
             await self._while_it_lives(register_metrics(kube, port, control_plane.authority, aside=aside))
             if PlantedBug.HPA_BLIND in self._config.planted_bugs:
                 await take_the_autoscalers_pen(kube)
-            await apply(kube, [(r, on_the_servers_clock(o, self._clock_s)) for r, o in self._wanted.objects])
+            await self._while_it_lives(self._until_machines_are_up(kube))
+            await apply(kube, [(r, self._as_applied(o)) for r, o in self._wanted.objects])
             if self._wanted.selector:
                 namespace, selector = self._config.gateway_namespace, self._wanted.selector
                 await self._while_it_lives(wait_until_available(kube, namespace, selector, AVAILABLE_TIMEOUT_S))
@@ -129,6 +134,20 @@ class ControlPlaneTarget:
             stack_url=await self._running.enter_async_context(serving_control(control_plane.services)),
             stack=tuple(self.standing.names),
         )
+
+    def _settings(self) -> Settings:
+        return settings_for(self._config)
+
+    def _as_applied(self, obj: Json) -> Json:
+        """One of the experiment's objects, as it suits this target's components."""
+        return on_the_servers_clock(obj, self._clock_s)
+
+    async def _until_machines_are_up(self, kube: Kube) -> None:
+        """Hollow ones are so at once."""
+
+    async def _further_files(self, control_plane: ControlPlane) -> dict[str, Path]:
+        """What the process of the surroundings needs beside those of every target, by the name of its argument."""
+        return {}
 
     async def down(self) -> None:
         await self._running.aclose()
@@ -170,7 +189,8 @@ class ControlPlaneTarget:
             "key": door.key,
             "front-proxy-authority": control_plane.layout.front_proxy_authority,
         } | ({"ledger": self._ledger} if self._ledger else {})
-        argv = [sys.executable, "-m", "harness.targets.controlplane.surround"]
+        files |= await self._further_files(control_plane)
+        argv = [sys.executable, "-m", self._surround_module]
         argv += [word for name, path in files.items() for word in (f"--{name}", str(path))]
         child = await spawn("nodes, cloud and gateway", argv, env={}, log=self._logs / "surroundings.log")
         self._surroundings = child
