@@ -10,6 +10,20 @@ import typer
 
 from harness.errors import BadInput, ExitCode
 from harness.inspection.command import inspect
+from harness.options import (
+    BaselineOpt,
+    BinDirOpt,
+    ExperimentArg,
+    LoopOpt,
+    RunDirArg,
+    ScaleOpt,
+    SeedOpt,
+    SpeedOpt,
+    TargetOpt,
+    TraceDurationOpt,
+    TraceOpt,
+    TraceStartOpt,
+)
 from harness.stack_commands import stack
 
 if TYPE_CHECKING:
@@ -26,34 +40,6 @@ app = typer.Typer(
 )
 
 app.add_typer(stack)
-
-ExperimentArg = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file (YAML or JSON).")]
-RunDirArg = Annotated[
-    Path, typer.Argument(metavar="DIR", help="The folder of a run, reports/<experiment>/<utc-start>.")
-]
-BaselineOpt = Annotated[
-    list[Path] | None,
-    typer.Option(metavar="DIR", help="Runs of before (or a folder of such; may be repeated): a regression is a fail."),
-]
-SeedOpt = Annotated[int, typer.Option(help="Fixes arrivals, token lengths and fault targets.", min=0)]
-TargetOpt = Annotated[
-    str, typer.Option(help="Which cluster: embedded, or controlplane (a real Kubernetes 1.37 around which we play).")
-]
-BinDirOpt = Annotated[
-    Path | None,
-    typer.Option(help="With controlplane: where its programs are, before KUBEBUILDER_ASSETS, PATH and the cache."),
-]
-TraceOpt = Annotated[
-    Path | None,
-    typer.Option(help="Replay rows of this trace (Azure, BurstGPT, Mooncake, our Parquet) instead of the profile."),
-]
-TraceStartOpt = Annotated[float, typer.Option(help="Where in the trace to begin, in trace seconds.", min=0)]
-TraceDurationOpt = Annotated[float | None, typer.Option(help="How much of the trace to replay, in trace seconds.")]
-SpeedOpt = Annotated[float, typer.Option(help="Trace seconds per clock second.")]
-ScaleOpt = Annotated[float, typer.Option(help="Thin (below 1) or multiply (above 1) the trace's rows, by the seed.")]
-LoopOpt = Annotated[
-    bool, typer.Option("--loop", help="Repeat the cut until the profile's duration_s is over.", show_default=False)
-]
 
 
 def _version(asked: bool) -> None:
@@ -89,19 +75,32 @@ def run(
         bool, typer.Option("--virtual", help="In virtual time: seconds instead of minutes, the same bytes per seed.")
     ] = False,
     time_scale: Annotated[
-        float | None, typer.Option(help="With --virtual: instead of the experiment's own; 1 is real durations.")
+        float | None,
+        typer.Option(help="With --virtual or --target kubeconfig: instead of the experiment's; 1 is real durations."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be touched, by which permissions, and its undo.")
     ] = False,
     baseline: BaselineOpt = None,
+    kubeconfig: Annotated[Path | None, typer.Option(help="With --target kubeconfig: of the cluster.")] = None,
+    context: Annotated[
+        str | None, typer.Option(help="With --target kubeconfig: must be the kubeconfig's current one.")
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option(help="With --target kubeconfig: the gateway's, if the experiment has none.")
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With --target kubeconfig: break it. Without, it is a dry run.")
+    ] = False,
 ) -> ExitCode:
     """Run an experiment to a verdict and a report."""
     from harness.compare.baseline import Baseline
     from harness.run.preparing import prepare
     from harness.run.running import run_experiment, run_virtually, tell_end
+    from harness.targets.foreign import foreign_of
 
-    if time_scale is not None and not virtual:
+    foreign = foreign_of(target, kubeconfig, context, url, yes=yes)
+    if time_scale is not None and not virtual and foreign is None:
         raise BadInput("--time-scale needs --virtual", hint="write time_scale into the experiment")
     prepared = prepare(
         experiment,
@@ -110,9 +109,10 @@ def run(
         cut=_cut(trace, trace_start, trace_duration, speed, scale, loop),
         virtual=virtual,
         time_scale=time_scale,
+        foreign=foreign,
     )
     before = Baseline.read(baseline) if baseline else None
-    if dry_run:
+    if dry_run or (foreign is not None and not yes):
         from harness.run.dry_run import dry_run as tell
         from harness.targets.standing import FOLDER
 
@@ -163,14 +163,9 @@ def validate(
     file: Annotated[Path, typer.Argument(metavar="EXPERIMENT|PROFILE", help="An experiment, or a load profile alone.")],
 ) -> ExitCode:
     """Check an experiment and the files it names, or a load profile."""
-    from harness.run.preparing import fitting_target, is_profile, plan_file, prepare
+    from harness.run.preparing import validated
 
-    if is_profile(file):
-        rows = plan_file(file, seed=1, cut=None, time_scale=None).schedule.rows
-        typer.echo(f"{file}: valid (a load profile of {rows} requests with seed 1 at time_scale 1)")
-        return ExitCode.PASS
-    prepared = prepare(file, seed=1, target=fitting_target(file), cut=None)
-    typer.echo(f"{file}: valid ({prepared.plan.schedule.rows} requests, {len(prepared.experiment.actions)} actions)")
+    typer.echo(f"{file}: {validated(file)}")
     return ExitCode.PASS
 
 

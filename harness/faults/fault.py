@@ -17,7 +17,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from harness.clock import NS_PER_S
-from harness.faults.fidelity import NOT_BUILT, ON_FAKES, Fidelity, FidelityMap, fidelity_in
+from harness.faults.fidelity import KUBECONFIG, NO_HAND, NOT_BUILT, ON_FAKES, Fidelity, FidelityMap, fidelity_in
 from harness.faults.permissions import Need
 from harness.faults.pick import NODE_POOL_LABEL, matching_nodes, pick_nodes
 from harness.faults.port import Ground
@@ -213,4 +213,4 @@ def fidelity_on(fault: type[Fault], target: str) -> Fidelity:
 
 
 def why_unsupported(fault: type[Fault], target: str) -> str:
-    return fault.why_not.get(target, NOT_BUILT)
+    return fault.why_not.get(target, NO_HAND if target == KUBECONFIG else NOT_BUILT)

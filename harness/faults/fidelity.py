@@ -8,10 +8,12 @@ from collections.abc import Mapping
 TARGETS = ("embedded", "controlplane", "node", "kind", "kubeconfig")
 """Every target there is, for faults whose fidelity is the same on all."""
 
-EMBEDDED, VIRTUAL, CONTROL_PLANE = "embedded", "embedded-virtual", "controlplane"
+EMBEDDED, VIRTUAL, CONTROL_PLANE, KUBECONFIG = "embedded", "embedded-virtual", "controlplane", "kubeconfig"
 NODE = "node"
 
 NOT_BUILT = "not built"
+NO_HAND = "the Kubernetes API alone cannot do it, and in a cluster of others the harness has no other hand"
+"""On ``kubeconfig``, unless a fault says more."""
 
 
 class Fidelity(enum.StrEnum):

@@ -22,12 +22,16 @@ from harness.targets.base import Connection
 
 
 def dry_run(prepared: Prepared, connection_file: Path, say: Callable[[str], None]) -> ExitCode:
-    """FAIL where a permission is missing."""
+    """FAIL where a permission is missing. Asked is the cluster of others that was planned on, or that of ``up``."""
     experiment, namespace = prepared.experiment, prepared.experiment.settings.workload.namespace
     for planned, action in zip(prepared.plan.faults, experiment.actions, strict=True):
         for line in _told(planned, action, namespace):
             say(line)
     needs = needs_of(experiment)
+    if prepared.survey is not None:
+        missing = asyncio.run(_ask(prepared.survey.connection, needs, say))
+        say("nothing was touched; with --yes, and all of these permissions, it would be")
+        return ExitCode.FAIL if missing else ExitCode.PASS
     if not connection_file.exists():
         say("permissions (the cluster will be the run's own, which allows them):")
         for need in dict.fromkeys(needs):

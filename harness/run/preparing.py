@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import BadInput, Where
-from harness.faults.fidelity import CONTROL_PLANE, EMBEDDED, VIRTUAL
+from harness.faults.fidelity import CONTROL_PLANE, EMBEDDED, KUBECONFIG, VIRTUAL
 from harness.faults.guards import check_caps, check_guards
 from harness.faults.scene import Scene
 from harness.plan.plan import Plan, plan_experiment, plan_profile
@@ -16,6 +16,7 @@ from harness.spec.experiment import Experiment, load_experiment
 from harness.spec.loadprofile import LoadProfile, load_profile
 from harness.stack.description import kinds
 from harness.targets.choosing import check_stack, check_target, check_world, why_not_embedded
+from harness.targets.foreign import Foreign, Survey, survey
 from harness.targets.manifests import read_manifests
 from harness.targets.wanted import planned_fleet, wanted_by
 
@@ -28,6 +29,8 @@ class Prepared:
     profile: LoadProfile
     plan: Plan
     target: str
+    survey: Survey | None = None
+    """Of a cluster that others made."""
 
 
 def is_profile(path: Path) -> bool:
@@ -57,6 +60,22 @@ def fitting_target(path: Path) -> str:
     return EMBEDDED
 
 
+def validated(path: Path) -> str:
+    """What to say of an experiment, or a load profile, that is valid. BadInput for any mistake. An experiment without
+    a world is for a cluster of others, and only what needs no look at that is checked."""
+    if is_profile(path):
+        rows = plan_file(path, seed=1, cut=None, time_scale=None).schedule.rows
+        return f"valid (a load profile of {rows} requests with seed 1 at time_scale 1)"
+    experiment = load_experiment(path)
+    if experiment.settings.world is None:
+        load_profile(experiment.load_file)
+        read_manifests(experiment.action_manifests.values(), kinds(experiment.settings.stack))
+        check_guards(experiment.actions, KUBECONFIG)
+        return f"valid for a cluster of others ({len(experiment.actions)} actions; it has no world of its own)"
+    prepared = prepare(path, seed=1, target=fitting_target(path), cut=None)
+    return f"valid ({prepared.plan.schedule.rows} requests, {len(experiment.actions)} actions)"
+
+
 def prepare(
     path: Path,
     *,
@@ -65,12 +84,19 @@ def prepare(
     cut: TraceCut | None,
     virtual: bool = False,
     time_scale: float | None = None,
+    foreign: Foreign | None = None,
 ) -> Prepared:
     """Reads and checks the experiment with all files it names, and plans it. BadInput for any mistake.
 
-    ``time_scale`` instead of the experiment's own is for virtual time, where waiting costs nothing.
+    ``time_scale`` instead of the experiment's own is for virtual time, where waiting costs nothing, and for a cluster
+    of others (``foreign``), which knows real time only. That one is read to plan on it.
     """
     check_target(target)
+    if (target == KUBECONFIG) is not (foreign is not None):
+        raise BadInput(
+            f"--target {target} names no cluster by itself",
+            hint="gpu-harness run EXPERIMENT --target kubeconfig --kubeconfig FILE --context NAME --url URL",
+        )
     experiment = load_experiment(path)
     profile = load_profile(experiment.load_file)
     if time_scale is not None:
@@ -82,13 +108,18 @@ def prepare(
     check_stack(target, experiment)
     check_guards(experiment.actions, target)
     read_manifests(experiment.action_manifests.values(), kinds(experiment.settings.stack))
-    wanted = wanted_by(experiment, seed)
-    world = wanted.config
-    check_world(target, wanted, experiment)
-    scene = Scene(nodes=planned_fleet(world), pools=tuple(pool.name for pool in world.pools))
+    found = survey(experiment, foreign) if foreign is not None else None
+    scene = Scene(nodes=found.fleet, pools=found.pools) if found else _scene_of_the_world(experiment, target, seed)
     plan = plan_experiment(experiment, profile, seed, scene, cut)
     check_caps(plan.faults, experiment.settings.guards, len(scene.nodes))
-    return Prepared(experiment, profile, plan, target)
+    return Prepared(experiment, profile, plan, target, found)
+
+
+def _scene_of_the_world(experiment: Experiment, target: str, seed: int) -> Scene:
+    """Of a cluster that we will start: what its world will have."""
+    wanted = wanted_by(experiment, seed)
+    check_world(target, wanted, experiment)
+    return Scene(nodes=planned_fleet(wanted.config), pools=tuple(pool.name for pool in wanted.config.pools))
 
 
 def _rescaled(experiment: Experiment, profile: LoadProfile, time_scale: float) -> tuple[Experiment, LoadProfile]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import process_time
@@ -25,7 +25,9 @@ from harness.run.rundir import RunDir, create, keep_spec
 from harness.run.supervisor import Supervisor, stop_on_signals
 from harness.run.view import View, make_view
 from harness.signals import handlers_kept
+from harness.targets.base import Target
 from harness.targets.choosing import TARGETS
+from harness.targets.kubeconfig import KubeconfigTarget
 from harness.targets.wanted import Places, wanted_by
 from harness.verdict import Verdict
 
@@ -46,16 +48,26 @@ def run_experiment(
 ) -> Finished:  # fmt: skip
     """On a target, with Locust and Chaos Toolkit in processes of their own."""
     experiment, plan = prepared.experiment, prepared.plan
-    make_target = TARGETS[prepared.target](bin_dir)
+    make_target = _maker(prepared, bin_dir)
     run_dir, spec_path, command = begin_run(prepared, reports, args)
     places = Places(folder=run_dir.path, logs=run_dir.logs, ledger=run_dir.ledger)
-    target = make_target(wanted_by(experiment, plan.seed), places)
+    target = make_target(places)
     with handlers_kept(), make_view(plain) as view:
         supervisor = Supervisor(
             experiment, prepared.profile, plan, target, run_dir, view, command=command, spec_path=spec_path
         )
         progress, verdict = asyncio.run(_supervise_and_judge(supervisor, run_dir, view, baseline))
     return Finished(run_dir, verdict, progress, command)
+
+
+def _maker(prepared: Prepared, bin_dir: Path | None) -> Callable[[Places], Target]:
+    """What makes the target; what it lacks is found out here, before the run has a folder."""
+    if prepared.survey is not None:
+        survey, workload = prepared.survey, prepared.experiment.settings.workload
+        return lambda places: KubeconfigTarget(survey, workload, places)
+    make = TARGETS[prepared.target](bin_dir)
+    wanted = wanted_by(prepared.experiment, prepared.plan.seed)
+    return lambda places: make(wanted, places)
 
 
 def run_virtually(

@@ -18,19 +18,20 @@ from pathlib import Path
 from harness.clock import RunClock, monotonic_ns
 from harness.errors import BadInput, ExitCode, HarnessError, TargetError, Where
 from harness.faults.cluster_journal import ABOUT, KEPT_LABEL, KEPT_VALUE, KeptRun
+from harness.faults.fidelity import KUBECONFIG
 from harness.faults.heal import IN_FLIGHT_S, heal_pending, open_ground
 from harness.faults.port import Ground, LoadControl
 from harness.faults.undo import UNDO_FILE, Undo, replay
 from harness.faults.undoing import by_hand
-from harness.kube.http import HttpKube, current_context
+from harness.kube.http import HttpKube
 from harness.kube.port import CONFIG_MAP, ApiError, Json
 from harness.run.lease import NAME, give_back_of, living_holder
 from harness.run.sweeping import Found, Leftover, tell
 from harness.targets.base import CONNECTION_FILE, Connection
 from harness.targets.choosing import TARGETS
+from harness.targets.foreign import check_context
 from harness.targets.standing import FOLDER
 
-KUBECONFIG = "kubeconfig"
 MANAGER = "gpu-harness"
 IF_DEAD = f"if it is surely dead: kubectl delete lease {NAME}, and sweep again"
 LOOKS_S = 10.0
@@ -50,12 +51,7 @@ def cluster_of(target: str, kubeconfig: Path | None, context: str | None, namesp
         if connection.target != target:
             raise BadInput(f"the cluster of `up` here is {connection.target}, not {target}", where=Where("--target"))
         return connection
-    current = current_context(kubeconfig)
-    if context != current:
-        raise BadInput(
-            f"the current context of {kubeconfig} is {current!r}, and --context says {context!r}",
-            where=Where("--context"), hint="name the context that you mean, and make it the current one",
-        )  # fmt: skip
+    check_context(kubeconfig, context)
     return Connection(target, kubeconfig, "http://127.0.0.1:9", None, namespace, 1.0)
 
 

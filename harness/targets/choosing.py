@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.errors import BadInput, Where
-from harness.faults.fidelity import EMBEDDED, VIRTUAL
+from harness.faults.fidelity import EMBEDDED, KUBECONFIG, VIRTUAL
 from harness.spec.experiment import Experiment
 from harness.stack.catalogue import CONTROL_PLANE
 from harness.stack.description import in_order
@@ -99,5 +99,6 @@ def check_stack(target: str, experiment: Experiment) -> None:
 
 
 def check_target(name: str) -> None:
-    if name not in TARGETS:
-        raise BadInput(f"there is no target {name!r}", where=Where("--target"), hint=f"there is: {', '.join(TARGETS)}")
+    if name not in (*TARGETS, KUBECONFIG):
+        hint = f"there is: {', '.join((*TARGETS, KUBECONFIG))}"
+        raise BadInput(f"there is no target {name!r}", where=Where("--target"), hint=hint)

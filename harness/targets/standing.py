@@ -39,6 +39,11 @@ def bring_up(
     """Starts a cluster with the real components of ``stack`` and of the experiment, whose manifests it applies. Refuses
     while one of ours is up here."""
     check_target(target)
+    if target not in TARGETS:
+        raise BadInput(
+            f"--target {target} is a cluster that is there already", where=Where("--target"),
+            hint=f"`up` starts one of {', '.join(TARGETS)}",
+        )  # fmt: skip
     TARGETS[target](bin_dir)  # what is missing is said here, and not in a log
     if experiment is not None:
         read = load_experiment(experiment)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from harness.faults.fault import NodeFault, Strike, Variant
-from harness.faults.fidelity import ON_MACHINES, FidelityMap
+from harness.faults.fidelity import KUBECONFIG, ON_MACHINES, Fidelity, FidelityMap
 from harness.faults.permissions import Need
 from harness.faults.port import Ground
 from harness.faults.sight import nodes_of
@@ -20,7 +20,7 @@ class NodeDeleted(NodeFault):
 
     name: ClassVar[str] = "node_deleted"
     colour: ClassVar[str] = "#e377c2"
-    fidelity: ClassVar[FidelityMap] = ON_MACHINES
+    fidelity: ClassVar[FidelityMap] = {**ON_MACHINES, KUBECONFIG: Fidelity.NATIVE}
     takes_nodes: ClassVar[bool] = True
     undone_by: ClassVar[tuple[str, ...]] = (NothingLeft.kind,)
     variants: ClassVar[tuple[Variant, ...]] = (
