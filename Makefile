@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo controlplane stack stack-all test test-crash test-controlplane behaviour repeat bench verdict-matrix verdict-matrix-real verdict-matrix-worse fault-matrix gate check format lock clean
+.PHONY: help setup demo controlplane stack stack-all test test-crash test-controlplane behaviour repeat bench verdict-matrix verdict-matrix-real verdict-matrix-worse verdict-causes fault-matrix gate check format lock clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -77,6 +77,9 @@ verdict-matrix-worse: $(READY)  ## one history of each row of the matrix, judged
 
 gate: $(READY)  ## the headline experiments for real, each to its declared verdict (up to twenty minutes)
 	@$(BIN)/python tests/whole_runs/gate.py
+
+verdict-causes: $(READY)  ## one run of each planted bug: does its first sentence name the cause (some minutes)
+	@$(BIN)/python tests/matrix/verdict_matrix.py --causes --write
 
 fault-matrix: $(READY)  ## every variant of every fault in virtual time, into docs/faults.md (some minutes)
 	@$(BIN)/python docs/fault_matrix.py && $(BIN)/python docs/generate.py

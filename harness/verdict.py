@@ -63,14 +63,62 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """A component that broke its own promise, and the fails that follow from it.
+
+    The first of a verdict is its root cause, as far as the history supports one. Times are history nanoseconds; texts
+    give scenario seconds of the load.
+    """
+
+    component: str
+    act: str
+    """A verb and what follows, with counts."""
+    since_ns: int
+    when: str
+    """``from 312.0 s of the load``."""
+    scope: str = ""
+    """Who is hit, and who is not."""
+    inferred: bool = False
+    """What is seen fits it, and could fit something else; else the component was seen to do it."""
+    otherwise: str = ""
+    """What the history cannot tell apart, and what would."""
+    change: str = ""
+    """What to change; empty where nothing follows from what is known."""
+    explains: tuple[str, ...] = ()
+    """Checks that failed because of it, as far as anything recorded connects them."""
+    then: tuple[str, ...] = ()
+    """What followed from it on the way to them, in the order of time."""
+    testify: tuple[str, ...] = ()
+    """What checks that passed say of the same."""
+    evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """Component and act, with no more than is needed to go and look."""
+        return f"{self.component} {self.act}"
+
+    @property
+    def sentence(self) -> str:
+        scope = f"; {self.scope}" if self.scope else ""
+        sure = " (inferred)" if self.inferred else ""
+        return f"{self.line} ({self.when}){sure}{scope}"
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     status: Status
     sentence: str
     findings: tuple[Finding, ...]
+    causes: tuple[Diagnosis, ...] = ()
+    """Of a fail, the root cause first; then those that nothing recorded connects with it."""
 
     @property
     def exit_code(self) -> ExitCode:
         return {Status.PASS: ExitCode.PASS, Status.FAIL: ExitCode.FAIL, Status.UNKNOWN: ExitCode.UNKNOWN}[self.status]
+
+
+_PREMISES = ("steady_before",)
+"""What else fails of a run that began so is its consequence: no fault is injected into a system that is not steady."""
 
 
 def merge(findings: Sequence[Finding]) -> Verdict:
@@ -85,6 +133,7 @@ def merge(findings: Sequence[Finding]) -> Verdict:
     if not checks:
         return Verdict(Status.UNKNOWN, "no check was asked for, so nothing was judged", judged)
     if unknown or broken:
+        broken.sort(key=lambda finding: finding.check not in _PREMISES)
         first = [*broken, *(f for f in unknown if f.status is Status.UNKNOWN and f not in broken)]
         return Verdict(Status.UNKNOWN, _because("could not be judged", first or unknown), judged)
     return Verdict(Status.PASS, f"all {len(checks)} checks passed, and the run was valid", judged)
@@ -107,3 +156,15 @@ def _judge(finding: Finding, broken: Sequence[str]) -> Finding:
 def _because(what: str, findings: Sequence[Finding]) -> str:
     names = list(dict.fromkeys(f.check for f in findings))
     return f"{', '.join(names)} {what}: {findings[0].sentence}"
+
+
+def with_causes(verdict: Verdict, causes: Sequence[Diagnosis]) -> Verdict:
+    """The same verdict with what is behind it. The sentence of a fail leads with the root cause; that of a run that
+    could not be judged says why not, for then a fail of a check proves nothing."""
+    if not causes:
+        return verdict
+    sentence = verdict.sentence
+    if verdict.status is Status.FAIL:
+        failed = dict.fromkeys(f.check for f in verdict.findings if f.role is Role.CHECK and f.judged is Status.FAIL)
+        sentence = f"{causes[0].sentence}. {', '.join(failed)} failed"
+    return replace(verdict, sentence=sentence, causes=tuple(causes))

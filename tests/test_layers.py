@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PURE = ("harness/checks", "harness/report", "harness/plan")
+PURE = ("harness/checks", "harness/diagnosis", "harness/report", "harness/plan")
 CLOCKS_AND_NETWORK = {
     "time", "asyncio", "socket", "httpx", "aiohttp", "kubernetes", "locust", "gevent", "chaoslib", "subprocess",
     "urllib.request", "requests", "threading", "harness.run", "harness.targets", "harness.kube.http", "fakes",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from harness.checks.activity import Activity
 from harness.checks.dead_nodes import DeadNode
 from harness.checks.departures import PodFate, exit_code, restarted
 from harness.checks.rows import Request
-from harness.checks.units import NS_PER_S, scenario_s
+from harness.checks.units import NS_PER_S, scenario_s, span_ns
+from harness.history.lives import ready
 from harness.history.tables import ObjectEvent, Outcome
 
 UNEXPLAINED = "unexplained"
@@ -24,12 +26,19 @@ CONTAINER_ENDED = "its container ended"
 GATEWAY = "cut by the gateway"
 SENT_TOO_LATE = "sent to a pod that was already going"
 REFUSED = "answered with an error though its pod was in service"
+SILENT = "its server fell silent, though its pod was called Ready"
 
 _NEAR_NS = 250_000_000
 """How far apart the same moment may be received by the load and by the recorder."""
 _NODE_NEAR_NS = NS_PER_S
+_EVER_NS = 1 << 62
 _SETTLE_S = 2.0
 """Scenario seconds by which a kubelet may see a deletion before the recorder does, or kill early."""
+_SILENCE_NS = 2 * NS_PER_S
+"""An answer that ends this long after its last token went wrong at that token, and not when somebody gave it up."""
+_ALIKE = 1.2
+_TOGETHER = 0.5
+"""Of the streams in flight so many fall at once where the gateway cuts them: fewer may fall together by chance."""
 _SILENT_S = 60.0
 """Scenario seconds after which at the latest a silent kubelet is noticed (node-monitor-grace-period and a tick)."""
 
@@ -39,6 +48,8 @@ class Cause:
     name: str
     detail: str = ""
     seen: ObjectEvent | None = None
+    fell_ns: int | None = None
+    """When the request went wrong, which may be long before it ended."""
 
     @property
     def explained(self) -> bool:
@@ -50,32 +61,81 @@ def causes_of(
     fates: Mapping[str, PodFate],
     time_scale: float,
     dead: Mapping[str, DeadNode] = MappingProxyType({}),
+    active: Activity | None = None,
 ) -> list[Cause]:
-    """For each lost request the first cause that the recorded objects bear out."""
-    own = [_own(row, fates.get(row.pod or ""), time_scale, dead) for row in lost]
+    """For each lost request the first cause that the recorded objects bear out. ``active`` is what all requests say of
+    their pods."""
+    fell = [fell_ns(row, active) for row in lost]
+    own = [_own(row, t_ns, fates.get(row.pod or ""), time_scale, dead) for row, t_ns in zip(lost, fell, strict=True)]
+    if active is not None:
+        silent = _fallen_silent(lost, fell, own, fates, active)
+        own = [silent.get(row.request_id) or cause for row, cause in zip(lost, own, strict=True)]
     orphans = sorted(
-        (fell_ns, row.pod)
-        for row, cause in zip(lost, own, strict=True)
-        if cause is None and row.pod in fates and row.pod and (fell_ns := _fell_ns(row)) is not None
+        (t_ns, row.pod, t_ns - (row.sent_ns or t_ns))
+        for row, t_ns, cause in zip(lost, fell, own, strict=True)
+        if _without_reason(cause) and row.pod in fates and row.pod and t_ns is not None
     )
-    return [
-        cause or _gateway(row, orphans) or Cause(UNEXPLAINED, _nothing_seen(row, fates.get(row.pod or "")))
-        for row, cause in zip(lost, own, strict=True)
+    found = [
+        (_gateway(row, t_ns, orphans, active) if _without_reason(cause) else None)
+        or cause
+        or Cause(UNEXPLAINED, _nothing_seen(row, fates.get(row.pod or "")))
+        for row, t_ns, cause in zip(lost, fell, own, strict=True)
     ]
+    return [replace(cause, fell_ns=cause.fell_ns or t_ns) for cause, t_ns in zip(found, fell, strict=True)]
 
 
-def _own(row: Request, fate: PodFate | None, time_scale: float, dead: Mapping[str, DeadNode]) -> Cause | None:
-    fell_ns = _fell_ns(row)
-    if fell_ns is None:
+def _without_reason(cause: Cause | None) -> bool:
+    """Nothing that happened to its pod had to end it: that a pod was asked to go ends no stream yet."""
+    return cause is None or cause.name == BEFORE_SIGTERM
+
+
+def _own(
+    row: Request, t_ns: int | None, fate: PodFate | None, time_scale: float, dead: Mapping[str, DeadNode]
+) -> Cause | None:
+    if t_ns is None:
         return Cause(UNEXPLAINED, "its end was not recorded")
-    return _own_cause(row, fate, fell_ns, time_scale, dead.get(fate.node_name)) if fate else None
+    return _own_cause(row, fate, t_ns, time_scale, dead.get(fate.node_name)) if fate else None
 
 
-def _fell_ns(row: Request) -> int | None:
-    """When it was cut. Of one that fell silent, the client's patience ended later: what counts is its last token."""
-    if row.outcome in (Outcome.STALLED, Outcome.DEADLINE) and row.last_token_ns is not None:
-        return row.last_token_ns
-    return row.end_ns
+def fell_ns(row: Request, active: Activity | None = None) -> int | None:
+    """When it was cut. Of one that fell silent whoever gave it up did so later: what counts is its last token, or where
+    it had none the last one that its pod gave anybody while it waited."""
+    if row.end_ns is None:
+        return None
+    last_ns, patience_ns = row.last_token_ns, active.patience_ns if active else _SILENCE_NS
+    if last_ns is None and active is not None and row.pod and row.sent_ns is not None:
+        last_ns, patience_ns = (
+            max(row.sent_ns, active.last_token_ns(row.pod, row.end_ns) or 0),
+            active.first_patience_ns,
+        )
+    patient = row.outcome in (Outcome.STALLED, Outcome.DEADLINE)
+    return last_ns if last_ns is not None and (patient or row.end_ns - last_ns > patience_ns) else row.end_ns
+
+
+def _fallen_silent(
+    lost: Sequence[Request], fell: Sequence[int | None], own: Sequence[Cause | None],
+    fates: Mapping[str, PodFate], active: Activity,
+) -> dict[int, Cause]:  # fmt: skip
+    """Requests, two of a pod at least, that waited in vain for a pod that gave nobody a token from then on. Where the
+    first of them did so before its pod was asked to go, that the pod went explains none of them."""
+    waiting: dict[str, list[tuple[int, int]]] = {}
+    for row, t_ns, cause in zip(lost, fell, own, strict=True):
+        going = cause is not None and cause.name in (BEFORE_SIGTERM, SIGTERM, GRACE_END)
+        pod = row.pod or ""
+        if (cause is not None and not going) or t_ns is None or pod not in fates or row.end_ns is None:
+            continue
+        last_ns = active.last_token_ns(pod, _EVER_NS) or 0
+        then = fates[pod].life.at(t_ns)
+        if last_ns <= t_ns + _NEAR_NS and row.end_ns > t_ns and (going or (then is not None and ready(then))):
+            waiting.setdefault(pod, []).append((t_ns, row.request_id))
+    found: dict[int, Cause] = {}
+    for pod, rows in waiting.items():
+        asked = fates[pod].asked
+        if len(rows) > 1 and (asked is None or min(rows)[0] < asked.t_ns - _NEAR_NS):
+            found |= dict.fromkeys(
+                (request for _, request in rows), Cause(SILENT, f"{pod} gave nobody a token any more")
+            )
+    return found
 
 
 def _own_cause(row: Request, fate: PodFate, end_ns: int, time_scale: float, dead: DeadNode | None) -> Cause | None:
@@ -83,12 +143,21 @@ def _own_cause(row: Request, fate: PodFate, end_ns: int, time_scale: float, dead
     return (
         _node_lost(fate, end_ns, _NODE_NEAR_NS)
         or _sent_too_late(row, fate, time_scale)
-        or _terminating(fate, end_ns, time_scale)
+        or _terminating(fate, _told_ns(row, fate, end_ns, time_scale), time_scale)
         or _node_lost(fate, end_ns, round(_SILENT_S / time_scale * NS_PER_S))
         or _crashed(fate, end_ns)
         or (Cause(NODE_DEAD, dead.detail) if dead is not None and end_ns >= dead.since_ns else None)
         or _refused(row)
     )
+
+
+def _told_ns(row: Request, fate: PodFate, end_ns: int, time_scale: float) -> int:
+    """Of a request without a token, on a pod that was asked to go, nobody saw when it was given up: it could still be
+    answered until its server was told to stop."""
+    if fate.asked is None or row.first_token_ns is not None or end_ns < fate.asked.t_ns:
+        return end_ns
+    told_ns = fate.asked.t_ns + span_ns(fate.pre_stop_s, time_scale)
+    return max(end_ns, told_ns) if (row.end_ns or 0) >= told_ns else end_ns
 
 
 def _node_lost(fate: PodFate, end_ns: int, within_ns: int) -> Cause | None:
@@ -106,18 +175,22 @@ def _node_lost(fate: PodFate, end_ns: int, within_ns: int) -> Cause | None:
 def _terminating(fate: PodFate, end_ns: int, time_scale: float) -> Cause | None:
     if fate.asked is None or fate.asked.t_ns > end_ns + _NEAR_NS:
         return None
+    return replace(_how_it_went(fate, fate.asked, end_ns, time_scale), fell_ns=end_ns)
+
+
+def _how_it_went(fate: PodFate, asked: ObjectEvent, end_ns: int, time_scale: float) -> Cause:
     near_s = scenario_s(_NEAR_NS, time_scale)
-    after_s = max(0.0, scenario_s(end_ns - fate.asked.t_ns, time_scale))
+    after_s = max(0.0, scenario_s(end_ns - asked.t_ns, time_scale))
     when = f"{after_s:.1f} s after {fate.name} was asked to go"
     code = exit_code(fate.ended.object) if fate.ended else None
     killed = code == 137 and fate.ended is not None and abs(fate.ended.t_ns - end_ns) <= _NODE_NEAR_NS
     if killed and after_s < fate.grace_s - near_s - _SETTLE_S:
-        return Cause(KILLED_EARLY, f"{when}, preStop {fate.pre_stop_s:.0f} s, grace {fate.grace_s:.0f} s", fate.asked)
+        return Cause(KILLED_EARLY, f"{when}, preStop {fate.pre_stop_s:.0f} s, grace {fate.grace_s:.0f} s", asked)
     if killed or after_s >= fate.grace_s - near_s:
-        return Cause(GRACE_END, f"{when}, grace {fate.grace_s:.0f} s", fate.asked)
+        return Cause(GRACE_END, f"{when}, grace {fate.grace_s:.0f} s", asked)
     if after_s >= fate.pre_stop_s - near_s:
-        return Cause(SIGTERM, f"{when}, preStop {fate.pre_stop_s:.0f} s, grace {fate.grace_s:.0f} s", fate.asked)
-    return Cause(BEFORE_SIGTERM, f"{when}, preStop {fate.pre_stop_s:.0f} s", fate.asked)
+        return Cause(SIGTERM, f"{when}, preStop {fate.pre_stop_s:.0f} s, grace {fate.grace_s:.0f} s", asked)
+    return Cause(BEFORE_SIGTERM, f"{when}, preStop {fate.pre_stop_s:.0f} s", asked)
 
 
 def _sent_too_late(row: Request, fate: PodFate, time_scale: float) -> Cause | None:
@@ -151,18 +224,25 @@ def _crashed(fate: PodFate, end_ns: int) -> Cause | None:
     return None
 
 
-def _gateway(row: Request, orphans: Sequence[tuple[int, str]]) -> Cause | None:
-    """No pod was named, or streams of several pods fell in the same moment while the pods went on."""
+def _gateway(
+    row: Request, t_ns: int | None, orphans: Sequence[tuple[int, str, int]], active: Activity | None
+) -> Cause | None:
+    """No pod was named, or most streams of several pods fell in the same moment while the pods went on."""
     if row.outcome in (Outcome.STALLED, Outcome.DEADLINE):
         return None  # silence says nothing of who fell silent: the gateway, or servers behind it
     if row.pod is None:
         return Cause(GATEWAY, "before any pod was named")
-    end_ns = _fell_ns(row) or 0
-    first = bisect_left(orphans, (end_ns - _NEAR_NS, ""))
-    last = bisect_left(orphans, (end_ns + _NEAR_NS + 1, ""))
-    together = {pod for _, pod in orphans[first:last]}
+    end_ns = t_ns or 0
+    first = bisect_left(orphans, (end_ns - _NEAR_NS, "", 0))
+    last = bisect_left(orphans, (end_ns + _NEAR_NS + 1, "", 0))
+    together = {pod for _, pod, _ in orphans[first:last]}
     if row.pod not in together or len(together) < 2:
         return None
+    lasted = [ns for *_, ns in orphans[first:last]]
+    if max(lasted) < min(lasted) * _ALIKE:
+        return None  # each had lasted as long as the others: a limit on time, and no common moment
+    if active is not None and last - first < _TOGETHER * active.in_flight(end_ns - _NEAR_NS):
+        return None  # by chance: most went on
     return Cause(GATEWAY, f"streams of {len(together)} pods fell in the same moment, and the pods went on")
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.checks.departures import PodFate
-from harness.checks.rows import rows_of
+from harness.checks.departures import PodFate, exit_code
+from harness.checks.rows import Rows, rows_of
 from harness.checks.units import NS_PER_S, listed
 from harness.history.lives import ready
 
@@ -54,7 +54,8 @@ def dead_nodes(history: History, fates: Mapping[str, PodFate]) -> dict[str, Dead
         later = first > since_ns + _SILENT_NS
         elsewhere = int((later & named).sum()) - int(later[places].sum())
         alive = [fate for fate in on.get(node, ()) if _well(fate, since_ns)]
-        if elsewhere >= _SERVED_ELSEWHERE and alive:
+        acts = any(_kubelet_acted(fate, since_ns) for fate in on.get(node, ()))
+        if elsewhere >= _SERVED_ELSEWHERE and alive and not acts and not _one_fell_first(rows, alive, since_ns):
             found[node] = DeadNode(node, since_ns, tuple(sorted(fate.name for fate in alive)))
     return found
 
@@ -69,3 +70,24 @@ def _well(fate: PodFate, since_ns: int) -> bool:
     ]
     then = fate.life.at(until_ns)
     return all(t > until_ns for t in over) and fate.life.born_ns < since_ns and then is not None and ready(then)
+
+
+def _kubelet_acted(fate: PodFate, since_ns: int) -> bool:
+    """Whether a container of it ended, with its exit code, after the node fell silent: then its kubelet lives."""
+    ended = fate.ended
+    return ended is not None and ended.t_ns > since_ns + _SILENT_NS and exit_code(ended.object) is not None
+
+
+def _one_fell_first(rows: Rows, alive: Sequence[PodFate], since_ns: int) -> bool:
+    """Whether a pod had fallen silent, asked in vain, while another of the same node served on: a node dies at once."""
+    sent, last = rows.numbers("sent_ns"), rows.numbers("last_token_ns")
+    places = rows.places("pod")
+    for fate in alive:
+        own = places.get(fate.name)
+        if own is None or np.isnan(last[own]).all():
+            continue
+        until_ns = np.nanmax(last[own])
+        asked = (sent[own] > until_ns) & (sent[own] < since_ns - _SILENT_NS) & rows.cut[own]
+        if until_ns < since_ns - _SILENT_NS and asked.any():
+            return True
+    return False

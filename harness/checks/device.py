@@ -297,7 +297,6 @@ def _story(
             happened=f"on {first.node} {first.why}",
             when=moment(history, first.event.t_ns),
             objects=[first.node, *first.pods],
-            change="find out who bound the last of these pods, and what allocatable said at that moment",
         )
     if len(refused) > spec.admission_failures_max:
         pod, event = refused[0]

@@ -49,7 +49,7 @@ def drain_story(
 ) -> str:
     """Told of the first loss that anything bears out: what came after it may be its consequence."""
     explained = [pair for pair in lost if pair[1].explained]
-    row, cause = min(explained or lost, key=lambda pair: (pair[0].end_ns or 0, pair[0].request_id))
+    row, cause = min(explained or lost, key=lambda pair: (pair[1].fell_ns or pair[0].end_ns or 0, pair[0].request_id))
     fate = fates.get(row.pod or "")
     longest_s = longest_stream_s(history)
     unexplained = len(lost) - len(explained)
@@ -63,7 +63,7 @@ def drain_story(
         "be lost)",
         happened=f"request {row.request_id} on {row.pod or 'no named pod'} was {kind_of_loss(row)} ({row.outcome}); "
         f"{counted([row for row, _ in lost])}{rest}{later}",
-        when=moment(history, row.end_ns),
+        when=moment(history, cause.fell_ns if cause.fell_ns is not None else row.end_ns),
         objects=[*(row.pod for row, _ in lost if row.pod), *nodes][:_OBJECTS],
         cause=why,
         change=change,
@@ -71,9 +71,10 @@ def drain_story(
 
 
 def longest_stream_s(history: History) -> float:
-    """In scenario seconds, cut ones as long as they lasted: what a drain has to wait for at least."""
+    """In scenario seconds, cut ones as long as they gave tokens: what a drain has to wait for at least."""
     table = rows_of(history)
-    spans = (table.numbers("end_ns") - table.numbers("sent_ns"))[table.on_a_pod]
+    until = np.where(table.ok, table.numbers("end_ns"), table.numbers("last_token_ns"))
+    spans = (until - table.numbers("sent_ns"))[table.on_a_pod]
     return scenario_s(int(spans[~np.isnan(spans)].max(initial=0)), history.run.time_scale)
 
 
@@ -93,11 +94,7 @@ def _drain_cause(
             killer = f"the kubelet of {fate.node_name} killed it early: see its log"
             return f"{said}; {longest}", f"{killer}, and whether somebody deleted it again with a shorter grace"
         case causes.SIGTERM:
-            most_s = max(0.0, fate.grace_s - fate.pre_stop_s)
-            change = (
-                f"let the server finish its streams on SIGTERM (vLLM: --shutdown-timeout {math.ceil(longest_s)} or more"
-            )
-            return f"{said}; {longest}", f"{change}, and less than the {most_s:.0f} s that grace leaves after preStop)"
+            return f"{said}; {longest}", finish_streams(fate, longest_s)
         case causes.NODE_LOST:
             return _node_cause(history, said, fate, longest_s)
         case causes.SENT_TOO_LATE if "had been closed" in cause.detail:
@@ -111,6 +108,8 @@ def _drain_cause(
             return said, "let the readiness probe pass only once the model answers"
         case causes.REFUSED:
             return said, f"see in the log of {fate.name} why it answers with errors while it is Ready"
+        case causes.SILENT:
+            return said, "let a liveness probe ask for a token, so that a server that hangs is restarted"
         case causes.NODE_DEAD:
             return (
                 said,
@@ -119,6 +118,16 @@ def _drain_cause(
         case causes.GATEWAY:
             return said, "see what the gateway did at that moment: a reload or a restart must let its streams end"
     return said, "see why the container ended: its last log lines, memory, and probes"
+
+
+def finish_streams(fate: PodFate, longest_s: float) -> str:
+    """Only what can hold: time to finish that is longer than what the grace leaves helps nobody."""
+    left_s, need_s = fate.grace_s - fate.pre_stop_s, math.ceil(longest_s) + 5
+    text = f"let the server finish its streams on SIGTERM (vLLM: --shutdown-timeout {need_s}; the longest stream was "
+    text += f"{longest_s:.0f} s"
+    if need_s <= left_s:
+        return f"{text}, and grace leaves {left_s:.0f} s after preStop)"
+    return f"{text}), and raise terminationGracePeriodSeconds to {math.ceil(fate.pre_stop_s) + need_s + 5} s"
 
 
 def _node_cause(history: History, said: str, fate: PodFate, longest_s: float) -> tuple[str, str]:
@@ -132,8 +141,7 @@ def _node_cause(history: History, said: str, fate: PodFate, longest_s: float) ->
         by = f"the provisioner ended the instance of NodeClaim {claim.name}, which never said that it was drained"
         return f"{said}; {by}", "see why the provisioner ends instances that still have pods: its drain, its grace"
     if fate.asked is None or fate.asked.t_ns > node.gone_ns:
-        text = f"{said}; it went {notice_s:.0f} s after the notice, and {fate.name} had not been asked to go"
-        return text, "see who took the machine so soon: the cloud's notice was shorter than it takes to evict a pod"
+        return f"{said}; it went {notice_s:.0f} s after the notice, and {fate.name} had not been asked to go", ""
     held_s = scenario_s(max(0, fate.asked.t_ns - node.noticed_ns), scale)
     text = f"{said}; it went {notice_s:.0f} s after the notice, {fate.name} was asked to go after {held_s:.0f} s"
     change = f"cap streams at {max(0.0, notice_s - held_s):.0f} s"

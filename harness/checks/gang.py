@@ -13,6 +13,7 @@ from harness.checks.sight import blind, recorded_until
 from harness.checks.stories import gang_story, spread_story
 from harness.checks.units import NS_PER_S, both, count, listed, scenario_s
 from harness.history.lives import Json, Life, going, gpus_of, node_of, terminal, unschedulable
+from harness.history.recording import once
 from harness.history.tables import ObjectEvent
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
@@ -135,6 +136,7 @@ def gang(history: History, spec: GangSpec) -> Finding:
     return Finding("gang", Role.CHECK, status, sentence, len(tested), numbers, evidence, story=story)
 
 
+@once
 def gangs_of(history: History) -> tuple[Gang, ...]:
     """Every gang, by whatever system it is one."""
     last_ns = recorded_until(history)

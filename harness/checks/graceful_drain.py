@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.checks.causes import Cause, causes_of
-from harness.checks.dead_nodes import dead_nodes
 from harness.checks.departures import PodFate, pod_fates
 from harness.checks.drain_story import CUT, REFUSED, UNANSWERED, counted, drain_story, kind_of_loss
 from harness.checks.endings import set_aside
 from harness.checks.hurried import hurried_pods, hurried_rows, hurried_sentence, hurried_story, unseen_hooks
+from harness.checks.losses import losses, refused_without_pod
 from harness.checks.rows import Mask, Request, Rows, rows_of
 from harness.checks.units import clock_s, count, listed
 from harness.history.lives import lives
-from harness.history.tables import FaultStage, Outcome
+from harness.history.tables import FaultStage
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
 if TYPE_CHECKING:
+    from harness.checks.causes import Cause
     from harness.history.reader import History
     from harness.spec.checks import GracefulDrainSpec
 
@@ -116,10 +116,8 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
 def _streams(history: History, fates: dict[str, PodFate]) -> _Streams:
     table = rows_of(history)
     aside = set_aside(history, table)
-    refused = _refused(table) & ~aside
-    lost = table.where(table.cut & table.sent & ~aside & ~_refused(table))
-    causes = list(zip(lost, causes_of(lost, fates, history.run.time_scale, dead_nodes(history, fates)), strict=True))
-    causes.sort(key=lambda pair: (pair[1].explained, pair[0].end_ns or 0, pair[0].request_id))
+    refused = refused_without_pod(table) & ~aside
+    lost = list(losses(history))
     faulted = any(event.disruptive and event.stage is FaultStage.INJECTED for event in history.faults)
     hit, tested = _in_flight(table, fates, ~aside, faulted)
     at_risk = {row.request_id: (row, fates[row.pod or ""]) for row in table.where(tested)}
@@ -130,7 +128,7 @@ def _streams(history: History, fates: dict[str, PodFate]) -> _Streams:
     since = table.each("pod", {pod: t_ns + _ROUTING_NS for pod, t_ns in closed.items()})
     routed = table.where((table.numbers("sent_ns") > since) & ~aside)
     scaled = int((hit & ~tested).sum())
-    return _Streams(at_risk, scaled, causes, table.where(refused), routed, int(aside.sum()))
+    return _Streams(at_risk, scaled, lost, table.where(refused), routed, int(aside.sum()))
 
 
 def _in_flight(table: Rows, fates: dict[str, PodFate], counted: Mask, faulted: bool) -> tuple[Mask, Mask]:
@@ -145,12 +143,6 @@ def _in_flight(table: Rows, fates: dict[str, PodFate], counted: Mask, faulted: b
             if not (moment.scale_down and faulted):
                 tested[own] = True
     return hit, tested
-
-
-def _refused(table: Rows) -> Mask:
-    """503 with no pod behind it."""
-    nobody: Mask = (table.numbers("status") == 503) & table.missing("pod")
-    return table.among("outcome", {Outcome.HTTP_5XX}) & nobody
 
 
 def _terminating_since(history: History) -> dict[str, int]:

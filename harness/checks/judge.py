@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +31,11 @@ from harness.checks.scale_down import scale_down
 from harness.checks.scale_up import scale_up
 from harness.checks.slo import slo
 from harness.checks.steady_before import steady_before
+from harness.checks.story import retold
 from harness.checks.versions_known import versions_known
 from harness.collector import collector_resting
-from harness.verdict import Finding, Role, Status, Verdict, merge
+from harness.diagnosis.diagnose import diagnose
+from harness.verdict import Finding, Role, Status, Verdict, merge, with_causes
 
 if TYPE_CHECKING:
     from harness.history.reader import History
@@ -75,7 +78,18 @@ def judge(history: History, specs: Sequence[CheckSpec]) -> Verdict:
     """The checks in the order asked for, then the validity checks, merged by the one rule."""
     findings = [_answer(spec.name, Role.CHECK, partial(_judged, history, spec)) for spec in specs]
     findings += [_answer(name, Role.VALIDITY, partial(check, history)) for name, check in VALIDITY.items()]
-    return merge(findings)
+    return explained(history, merge(findings))
+
+
+def explained(history: History, verdict: Verdict) -> Verdict:
+    """The verdict with what is behind its fails, each of which tells the cause that the whole run bears out."""
+    causes = diagnose(history, verdict.findings)
+    of = {check: cause for cause in reversed(causes) for check in cause.explains}
+    findings = tuple(
+        replace(f, story=retold(f.story, of[f.check].sentence, of[f.check].change)) if f.story and f.check in of else f
+        for f in verdict.findings
+    )
+    return with_causes(replace(verdict, findings=findings), causes)
 
 
 def _judged(history: History, spec: CheckSpec) -> Finding:

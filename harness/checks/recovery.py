@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 NEEDS = ("load_offered", "machine_did_not_stall", "steady_before")
 _BLINDING = frozenset({"Pod", "Node", "Deployment", "ReplicaSet", "PodGroup", "NodeClaim"})
 _OVER = frozenset({FaultStage.ENDED, FaultStage.HEALED, FaultStage.FAILED})
-_GRACE_S = 30.0
+GRACE_S = 30.0
 """Scenario seconds beyond its own grace after which a terminating object is left over."""
 _CORDON = "node.kubernetes.io/unschedulable"
 
@@ -227,7 +227,7 @@ def _pods_left(history: History) -> list[Left]:
             found.append(Left(pod.kind, pod.name, what, gone[on].t_ns, f"objects:{pod.seen[-1].index}"))
         elif going(pod.last):
             left = _left(pod, "is terminating beyond its grace", going)
-            grace_s = float(pod.last.get("metadata", {}).get("deletionGracePeriodSeconds") or 0) + _GRACE_S
+            grace_s = float(pod.last.get("metadata", {}).get("deletionGracePeriodSeconds") or 0) + GRACE_S
             if until - left.since_ns > span_ns(grace_s, history.run.time_scale):
                 found.append(left)
     return found
@@ -285,14 +285,12 @@ def _wrong(history: History, spec: RecoverySpec, back: Return, late: bool, left:
 
 
 def _story(history: History, spec: RecoverySpec, back: Return, left: list[Left], wrong: list[str]) -> str:
-    first = left[0] if left else None
+    since = f", and {left[0].name} has been so since {clock(history, left[0].since_ns)}" if left else ""
     return tell(
         promised=f"the system is steady within {spec.steady_s_max:.0f} s of the last fault, and nothing is left over",
         happened="; ".join(wrong),
-        when=f"the last fault was over {moment(history, back.start_ns)}",
+        when=f"the last fault was over {moment(history, back.start_ns)}{since}",
         objects=[f"{item.kind} {item.name}" for item in left],
-        cause=back.wants or (f"{first.name} {first.what} since {clock(history, first.since_ns)}" if first else ""),
-        change="see which controller should have put it right, and whether capacity for it was there",
     )
 
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from harness.checks.causes import Cause, causes_of
+from harness.checks.causes import Cause
 from harness.checks.departures import node_fates, pod_fates
-from harness.checks.endings import set_aside
+from harness.checks.losses import losses
 from harness.checks.rows import Request, rows_of
 from harness.checks.sight import blind, recorded_until
 from harness.checks.story import moment, tell, who
 from harness.checks.units import NS_PER_S, both, count, listed, scenario_s, span_ns
 from harness.history.autoscaler import autoscalers, needs, readable_ns, replicas_min, scales
-from harness.history.lives import Life, lives, owner_of, workload_pods
+from harness.history.lives import Life, condition, lives, owner_of, workload_pods
 from harness.history.scaleup import LOAD_STEP, replica_steps
 from harness.history.tables import FaultStage, ObjectEvent, ObjectEventType
 from harness.verdict import Evidence, Finding, Role, Status, Value
@@ -221,15 +221,14 @@ def _at_risk(history: History) -> int:
 
 
 def _lost(history: History) -> tuple[list[tuple[Request, Cause]], list[Request]]:
-    """Streams cut on pods that were scaled away: after they were asked to go, and those of which that is not sure."""
-    fates = pod_fates(history)
-    table = rows_of(history)
-    asked_ns = {name: f.asked.t_ns for name, f in fates.items() if f.scaled_away and f.asked is not None}
-    seen = table.cut & table.sent & ~set_aside(history, table) & table.among("pod", asked_ns)
-    after = [(row, row.end_ns - asked_ns[row.pod or ""]) for row in table.where(seen) if row.end_ns is not None]
-    hit = [row for row, after_ns in after if after_ns >= 0]
-    perhaps = [row for row, after_ns in after if -_SAME_MOMENT_NS <= after_ns < 0]
-    return list(zip(hit, causes_of(hit, fates, history.run.time_scale), strict=True)), perhaps
+    """Streams cut on pods that were scaled away: after they were asked to go, and those of which that is not sure. One
+    that had gone wrong before is another matter, whenever it was given up."""
+    asked_ns = {name: f.asked.t_ns for name, f in pod_fates(history).items() if f.scaled_away and f.asked is not None}
+    own = [(row, cause) for row, cause in losses(history) if row.pod in asked_ns and cause.fell_ns is not None]
+    after = [(row, cause, (cause.fell_ns or 0) - asked_ns[row.pod or ""]) for row, cause in own]
+    hit = [(row, cause) for row, cause, after_ns in after if after_ns >= 0]
+    perhaps = [row for row, _, after_ns in after if -_SAME_MOMENT_NS <= after_ns < 0]
+    return sorted(hit, key=lambda pair: pair[0].request_id), perhaps
 
 
 def _wrong(history: History, spec: ScaleDownSpec, seen: _Seen) -> list[str]:
@@ -278,7 +277,6 @@ def _story(history: History, spec: ScaleDownSpec, seen: _Seen) -> str:
             when=moment(history, row.end_ns),
             objects=[str(row.pod)],
             cause=f"{cause.name}{', ' + cause.detail if cause.detail else ''}" if cause.explained else "",
-            change="give the pods a grace longer than preStop plus the longest stream, and drain on SIGTERM",
         )
     if seen.late:
         e = seen.late[0]
@@ -288,7 +286,7 @@ def _story(history: History, spec: ScaleDownSpec, seen: _Seen) -> str:
             when=f"the last need ended {moment(history, e.over_ns)}",
             objects=[e.target.name],
             cause=_why_late(history, e),
-            change="shorten the autoscaler's scale-down window or policy, or allow more time",
+            change=_sooner(history, e),
         )
     if len(seen.reversals) > spec.reversals_max:
         r = seen.reversals[0]
@@ -307,6 +305,13 @@ def _story(history: History, spec: ScaleDownSpec, seen: _Seen) -> str:
         objects=[node.name],
         change="lengthen consolidateAfter of its pool",
     )
+
+
+def _sooner(history: History, e: Excursion) -> str:
+    """Its window can be shortened only where the autoscaler itself says that it waits for it."""
+    scaler = next((a for a in autoscalers(history) if scales(a, e.target)), None)
+    waits = scaler is not None and condition(scaler.last, "AbleToScale").get("reason") == "ScaleDownStabilized"
+    return "shorten the autoscaler's scale-down window or policy, or allow more time" if waits else ""
 
 
 def _why_late(history: History, e: Excursion) -> str:

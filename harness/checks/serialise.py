@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import BadInput, Where
-from harness.verdict import Evidence, Finding, Role, Status, Value, Verdict
+from harness.verdict import Diagnosis, Evidence, Finding, Role, Status, Value, Verdict
 
 VERDICT_SCHEMA = "gpu-harness/verdict/1"
 """The version of what is written here: ``harness/schemas/verdict.json``."""
@@ -21,6 +21,7 @@ def verdict_to_json(verdict: Verdict) -> str:
         "status": verdict.status.value,
         "exit_code": int(verdict.exit_code),
         "sentence": verdict.sentence,
+        "causes": [_cause(cause) for cause in verdict.causes],
         "findings": [_finding(finding) for finding in verdict.findings],
     }
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -29,7 +30,9 @@ def verdict_to_json(verdict: Verdict) -> str:
 def verdict_from_json(text: str) -> Verdict:
     """Raises ``ValueError`` or ``KeyError`` when the text is no verdict of ours."""
     raw = json.loads(text)
-    return Verdict(Status(raw["status"]), str(raw["sentence"]), tuple(_read_finding(item) for item in raw["findings"]))
+    findings = tuple(_read_finding(item) for item in raw["findings"])
+    causes = tuple(_read_cause(item) for item in raw.get("causes", ()))
+    return Verdict(Status(raw["status"]), str(raw["sentence"]), findings, causes)
 
 
 def load_verdict(path: Path) -> Verdict:
@@ -57,11 +60,41 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "exercised": finding.exercised,
         "needs": list(finding.needs),
         "numbers": _values(finding.numbers),
-        "evidence": [
-            {"ref": row.ref, "t_ns": row.t_ns, "text": row.text, "facts": _values(row.facts)}
-            for row in finding.evidence
-        ],
+        "evidence": [_row(row) for row in finding.evidence],
     }
+
+
+def _row(row: Evidence) -> dict[str, Any]:
+    return {"ref": row.ref, "t_ns": row.t_ns, "text": row.text, "facts": _values(row.facts)}
+
+
+def _read_row(raw: dict[str, Any]) -> Evidence:
+    return Evidence(raw["ref"], raw["t_ns"], raw["text"], dict(raw["facts"]))
+
+
+def _cause(cause: Diagnosis) -> dict[str, Any]:
+    return {
+        "sentence": cause.sentence,
+        "component": cause.component,
+        "act": cause.act,
+        "since_ns": cause.since_ns,
+        "when": cause.when,
+        "scope": cause.scope,
+        "inferred": cause.inferred,
+        "otherwise": cause.otherwise,
+        "change": cause.change,
+        "explains": list(cause.explains),
+        "then": list(cause.then),
+        "testify": list(cause.testify),
+        "evidence": [_row(row) for row in cause.evidence],
+    }
+
+
+def _read_cause(raw: dict[str, Any]) -> Diagnosis:
+    own = {key: value for key, value in raw.items() if key != "sentence"}
+    for key in ("explains", "then", "testify"):
+        own[key] = tuple(own[key])
+    return Diagnosis(**{**own, "evidence": tuple(_read_row(row) for row in own["evidence"])})
 
 
 def _read_finding(raw: dict[str, Any]) -> Finding:
@@ -72,7 +105,7 @@ def _read_finding(raw: dict[str, Any]) -> Finding:
         sentence=raw["sentence"],
         exercised=int(raw["exercised"]),
         numbers=dict(raw["numbers"]),
-        evidence=tuple(Evidence(row["ref"], row["t_ns"], row["text"], dict(row["facts"])) for row in raw["evidence"]),
+        evidence=tuple(_read_row(row) for row in raw["evidence"]),
         needs=tuple(raw["needs"]),
         judged=Status(raw["judged"]) if raw["judged"] else None,
         because=raw["because"],

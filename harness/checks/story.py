@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from harness.history.reader import History
 
 LABELS = ("Promised:", "What happened:", "When:", "Objects:", "First cause:", "What to change:", "Failure class:")
+PROMISED, HAPPENED, WHEN, OBJECTS, CAUSE, CHANGE, CLASS = LABELS
+_OVER = frozenset({FaultStage.ENDED, FaultStage.HEALED, FaultStage.FAILED})
 NOT_TOLD = "the history does not tell why"
 """For a cause that nothing recorded bears out."""
 
@@ -33,6 +35,21 @@ def tell(
     return " ".join(part for part in parts if part)
 
 
+def story_parts(story: str) -> dict[str, str]:
+    """Its parts by label, without their full stop."""
+    found: dict[str, str] = {}
+    places = sorted((at, label) for label in LABELS if (at := story.find(f"{label} ")) >= 0)
+    for (at, label), after in zip(places, [*places[1:], (len(story), "")], strict=False):
+        found[label] = story[at + len(label) : after[0]].strip().removesuffix(".")
+    return found
+
+
+def retold(story: str, cause: str, change: str) -> str:
+    """The same story with the cause that the whole of the run bears out, which one check alone does not see."""
+    parts = story_parts(story) | {CAUSE: cause.rstrip("."), CHANGE: change.rstrip(".")}
+    return " ".join(f"{label} {parts[label]}." for label in LABELS if parts.get(label))
+
+
 def who(life: Life) -> str:
     """``HorizontalPodAutoscaler inference/llm``, so that nobody has to guess which of them."""
     return f"{life.kind} {life.namespace}/{life.name}" if life.namespace else f"{life.kind} {life.name}"
@@ -44,7 +61,8 @@ def moment(history: History, t_ns: int | None) -> str:
 
 
 def clock(history: History, t_ns: int) -> str:
-    """A moment on the load's clock, and on the clock of the fault that struck last before it."""
+    """A moment on the load's clock, and on that of the fault in whose course it lies: what is later need not have
+    anything to do with it."""
     scale = history.run.time_scale
     text = f"{scenario_s(t_ns - history.run.load_start_ns, scale):.1f} s of the load"
     struck = last_fault(history, t_ns)
@@ -52,6 +70,8 @@ def clock(history: History, t_ns: int) -> str:
 
 
 def last_fault(history: History, t_ns: int) -> FaultEvent | None:
-    """The disruptive fault that was injected last before a moment."""
-    struck = [f for f in history.faults if f.disruptive and f.stage is FaultStage.INJECTED and f.t_ns <= t_ns]
+    """The disruptive fault that was injected last before a moment, and was not over by then."""
+    over = {f.fault_id for f in history.faults if f.stage in _OVER and f.t_ns < t_ns}
+    begun = (f for f in history.faults if f.disruptive and f.stage is FaultStage.INJECTED and f.t_ns <= t_ns)
+    struck = [fault for fault in begun if fault.fault_id not in over]
     return max(struck, key=lambda fault: fault.t_ns, default=None)

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from harness.checks.root_cause import one_line, ranked, root_cause
+from harness.checks.root_cause import one_line, root_cause
 from harness.checks.story import LABELS
 from harness.checks.units import clock_s
 from harness.printable import for_xml, line
@@ -41,7 +41,7 @@ def junit_xml(history: History, verdict: Verdict) -> str:
     properties = ET.SubElement(suite, "properties")
     for key, value in (
         ("verdict", verdict.status.value), ("sentence", verdict.sentence),
-        ("root_cause", root_cause(ranked(verdict))), ("seed", run.seed), ("target", run.target),
+        ("root_cause", root_cause(verdict)), ("seed", run.seed), ("target", run.target),
         ("time_scale", run.time_scale), ("commit", run.commit), ("command", run.command),
     ):  # fmt: skip
         ET.SubElement(properties, "property", {"name": key, "value": for_xml(str(value))})
@@ -49,12 +49,12 @@ def junit_xml(history: History, verdict: Verdict) -> str:
     for finding in verdict.findings:
         seen[finding.check] += 1
         again = f" ({seen[finding.check]})" if seen[finding.check] > 1 else ""
-        _case(suite, finding, finding.check + again, run.experiment)
+        _case(suite, verdict, finding, finding.check + again, run.experiment)
     ET.indent(suites, " ")
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
 
 
-def _case(suite: ET.Element, finding: Finding, name: str, experiment: str) -> None:
+def _case(suite: ET.Element, verdict: Verdict, finding: Finding, name: str, experiment: str) -> None:
     about = {"classname": f"gpu-harness.{finding.role.value}", "name": name, "time": "0"}
     case = ET.SubElement(suite, "testcase", about | ({"file": for_xml(experiment)} if experiment else {}))
     status = status_of(finding)
@@ -62,7 +62,7 @@ def _case(suite: ET.Element, finding: Finding, name: str, experiment: str) -> No
     if status is not Status.PASS:
         tag = "failure" if status is Status.FAIL else "error"
         # Readers show the message alone in their lists, so it is the cause, on one line.
-        trouble = ET.SubElement(case, tag, {"message": for_xml(_line(finding)), "type": status.value})
+        trouble = ET.SubElement(case, tag, {"message": for_xml(_line(verdict, finding)), "type": status.value})
         rows = [f"{row.ref}: {row.text}" for row in finding.evidence[:_EVIDENCE_ROWS]]
         told = _PART.sub(r"\n\1", finding.story)
         texts = (sentence, told, *rows, more(finding, _EVIDENCE_ROWS))
@@ -70,5 +70,5 @@ def _case(suite: ET.Element, finding: Finding, name: str, experiment: str) -> No
     ET.SubElement(case, "system-out").text = sentence
 
 
-def _line(finding: Finding) -> str:
-    return line(one_line(finding) + (f" [{finding.because}]" if finding.because else ""), _MESSAGE)
+def _line(verdict: Verdict, finding: Finding) -> str:
+    return line(one_line(verdict, finding) + (f" [{finding.because}]" if finding.because else ""), _MESSAGE)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from html import escape
 from typing import TYPE_CHECKING, Any
 
-from harness.checks.root_cause import Group, ranked, root_cause
-from harness.checks.story import LABELS
-from harness.checks.units import clock_s, count, scenario_s
+from harness.checks.root_cause import root_cause
 from harness.history.scaleup import replicas_that_came
-from harness.printable import block
 from harness.report import content
 from harness.report.content import Cell, Section, Table, show, status_of
 from harness.report.figures import cost, tiles
+from harness.report.markup import chip, evidence_list, pairs, text_of
 from harness.report.moments import what_happened
 from harness.report.plotting import LOADER, packed_plotly
 from harness.report.script import SCRIPT
+from harness.report.story_part import stories
 from harness.report.streams import COLUMNS, Trouble, latency_limits, stream_rows, troubles
 from harness.report.style import CSS
 from harness.report.timeline import timeline
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 
 EVIDENCE_ROWS = 20
 REPLICA_ROWS = 60
-_STORY = 6_000
 _PARTS = (
     ("story", "Story"), ("findings", "Findings"), ("time", "Timeline"), ("scaling", "Scaling"), ("streams", "Streams"),
     ("cost", "Cost"), ("validity", "Validity"), ("run", "Run"),
@@ -48,7 +45,7 @@ def html_page(history: History, verdict: Verdict, plan: Mapping[str, Any]) -> st
         [
             _banner(history, verdict, plan, found),
             _nav(),
-            _part("story", _stories(verdict)),
+            _part("story", stories(history, verdict)),
             _part("findings", _findings(history, verdict)),
             _part("time", _timeline_part(), _section(what_happened(history, found))),
             _part("scaling", *_scaling(history, len(came))),
@@ -65,7 +62,7 @@ def html_page(history: History, verdict: Verdict, plan: Mapping[str, Any]) -> st
             _footer(),
         ]
     )
-    title = _text(f"{verdict.status.value}: {history.run.title or history.run.experiment}", 200)
+    title = text_of(f"{verdict.status.value}: {history.run.title or history.run.experiment}", 200)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -77,22 +74,9 @@ def html_page(history: History, verdict: Verdict, plan: Mapping[str, Any]) -> st
     )
 
 
-def _text(text: str, longest: int = 2_000) -> str:
-    """As text of the page: no markup, nothing that turns or hides it, not too long."""
-    return escape(block(text, longest), quote=True)
-
-
 def _json(value: object) -> str:
     """Text of the run stands inside a script element, so nothing in it may end that element."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def _chip(status: Status) -> str:
-    return f'<span class="chip {status.value}">{content.SYMBOLS[status]} {status.value}</span>'
-
-
-def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
-    return "".join(f"<div><dt>{_text(k)}</dt><dd>{_text(v)}</dd></div>" for k, v in pairs)
 
 
 def _part(name: str, *parts: str) -> str:
@@ -107,56 +91,18 @@ def _banner(history: History, verdict: Verdict, plan: Mapping[str, Any], found: 
     run = history.run
     early = ""
     if run.ended != "completed":
-        early = f'<p class="early">The run ended early ({_text(run.ended)}): {_text(run.ended_detail)}</p>'
-    cause = root_cause(ranked(verdict))
-    root = f'<p class="root">{_text(cause[0].upper() + cause[1:])}.</p>' if cause else ""
+        early = f'<p class="early">The run ended early ({text_of(run.ended)}): {text_of(run.ended_detail)}</p>'
+    cause = "" if verdict.causes and verdict.status is Status.FAIL else root_cause(verdict)
+    root = f'<p class="root">{text_of(cause[0].upper() + cause[1:])}.</p>' if cause else ""
     figures = "".join(
-        f'<div class="tile"><b>{_text(value)}</b><span>{_text(name)}</span><small>{_text(word)}</small></div>'
+        f'<div class="tile"><b>{text_of(value)}</b><span>{text_of(name)}</span><small>{text_of(word)}</small></div>'
         for name, value, word in tiles(history, verdict, found)
     )
     return (
-        f'<header class="banner {verdict.status.value}"><h1>{_text(run.title or run.experiment or "run", 300)}</h1>'
-        f'<p class="verdict">{_chip(verdict.status)} <span>{_text(verdict.sentence)}</span></p>{root}{early}'
-        f'<div class="tiles">{figures}</div><dl class="facts">{_pairs(content.facts(history, plan))}</dl></header>'
+        f'<header class="banner {verdict.status.value}"><h1>{text_of(run.title or run.experiment or "run", 300)}</h1>'
+        f'<p class="verdict">{chip(verdict.status)} <span>{text_of(verdict.sentence)}</span></p>{root}{early}'
+        f'<div class="tiles">{figures}</div><dl class="facts">{pairs(content.facts(history, plan))}</dl></header>'
     )
-
-
-def _stories(verdict: Verdict) -> str:
-    """Each fail in full, those about the same objects together; then why the run may not be judged; then what a check
-    could not tell by itself."""
-    parts = [_story_group(number, group) for number, group in enumerate(ranked(verdict), 1)]
-    checks, validity = content.by_role(verdict, Role.CHECK), content.by_role(verdict, Role.VALIDITY)
-    told = [(f, f.sentence) for f in validity if status_of(f) is not Status.PASS]
-    told += [
-        (f, f.sentence + (f" (it counts as unknown because {f.because})" if f.because else ""))
-        for f in checks
-        if status_of(f) is Status.UNKNOWN and f.status is not Status.PASS
-    ]
-    parts += [_story(finding, text) for finding, text in told]
-    if not parts:
-        return '<section><h2>Story</h2><p class="lead">Every promise was kept, and the run was valid.</p></section>'
-    return f"<section><h2>Story</h2>{''.join(parts)}</section>"
-
-
-def _story_group(number: int, group: Group) -> str:
-    stories = "".join(_story(told.finding, told.finding.story or told.finding.sentence) for told in group.told)
-    rest = f" ({count(len(group.told) - 1, 'more fail')} about the same objects)" if len(group.told) > 1 else ""
-    return f'<h3 class="cause">{number}. {_text(group.first.line, 400)}{rest}</h3>{stories}'
-
-
-def _story(finding: Finding, text: str) -> str:
-    status = status_of(finding)
-    return (
-        f'<p class="story {status.value}">{_chip(status)} <code>{_text(finding.check)}</code> '
-        f"{_labelled(_text(text, _STORY))}</p>"
-    )
-
-
-def _labelled(text: str) -> str:
-    """Each part of a story begins a line, its label in bold, for readers who look for the cause first."""
-    for label in LABELS:
-        text = text.replace(f"{label} ", f"<br><b>{label}</b> ", 1)
-    return text
 
 
 def _findings(history: History, verdict: Verdict) -> str:
@@ -171,44 +117,27 @@ def _validity(history: History, verdict: Verdict) -> str:
     lead = f"Not valid: {', '.join(broken)}. No check of it can pass." if broken else "It was: every one of these held."
     inside = "".join(_finding(history, finding) for finding in found)
     return (
-        f'<section><h2>Was the run valid?</h2><p class="lead">{_text(lead)}</p>'
+        f'<section><h2>Was the run valid?</h2><p class="lead">{text_of(lead)}</p>'
         f'<div class="findings small">{inside}</div></section>'
     )
 
 
 def _finding(history: History, finding: Finding) -> str:
-    because = f'<p class="because">{_text(finding.because)}</p>' if finding.because else ""
+    because = f'<p class="because">{text_of(finding.because)}</p>' if finding.because else ""
     own = (
         f" The check's own answer was {finding.status.value}."
         if finding.because and finding.status is not finding.judged
         else ""
     )
-    numbers = _pairs((name, show(value)) for name, value in finding.numbers.items())
+    numbers = pairs((name, show(value)) for name, value in finding.numbers.items())
+    evidence = evidence_list(history, finding.evidence[:EVIDENCE_ROWS], content.more(finding, EVIDENCE_ROWS))
     inside = f'<dl class="numbers"><div><dt>exercised</dt><dd>{finding.exercised}</dd></div>{numbers}</dl>'
     return (
-        f'<article class="finding {status_of(finding).value}"><h3>{_chip(status_of(finding))} '
-        f"<code>{_text(finding.check)}</code></h3><div><p>{_text(finding.sentence)}.{own}</p>{because}"
-        f"<details><summary>figures and evidence</summary>{inside}{_evidence(history, finding)}</details>"
+        f'<article class="finding {status_of(finding).value}"><h3>{chip(status_of(finding))} '
+        f"<code>{text_of(finding.check)}</code></h3><div><p>{text_of(finding.sentence)}.{own}</p>{because}"
+        f"<details><summary>figures and evidence</summary>{inside}{evidence}</details>"
         f"</div></article>"
     )
-
-
-def _evidence(history: History, finding: Finding) -> str:
-    if not finding.evidence:
-        return ""
-    lines = "".join(
-        f"<li><code>{_text(row.ref)}</code> {_text(_when(history, row.t_ns))}{_text(row.text)}</li>"
-        for row in finding.evidence[:EVIDENCE_ROWS]
-    )
-    rest = content.more(finding, EVIDENCE_ROWS)
-    return f'<ul class="evidence">{lines}{f"<li>{_text(rest)}</li>" if rest else ""}</ul>'
-
-
-def _when(history: History, t_ns: int | None) -> str:
-    if t_ns is None:
-        return ""
-    since = t_ns - history.run.load_start_ns
-    return f"at {scenario_s(since, history.run.time_scale):.1f} s ({clock_s(since):.2f} s clock): "
 
 
 _NO_DRAWING = "<noscript><p>This needs JavaScript; all figures are in the tables.</p></noscript>"
@@ -258,20 +187,20 @@ def _section(
 ) -> str:  # fmt: skip
     left_out = len(section.table.rows) - rows if section.table and rows is not None else 0
     more = (f"{left_out} more rows are left out.",) if left_out > 0 else ()
-    notes = "".join(f"<li>{_text(note)}</li>" for note in (*section.notes, *more))
+    notes = "".join(f"<li>{text_of(note)}</li>" for note in (*section.notes, *more))
     there = section.table is not None and (section.table.rows or always_table)
     table = _table(section.table, code_column, rows, table_id) if section.table and there else ""
     if always_table and not table:
         table = _table(Table(("",)), None, None, table_id)
     return (
-        f'<section><h2>{_text(section.title)}</h2><p class="lead">{_text(section.lead)}</p>{before_table}{table}'
+        f'<section><h2>{text_of(section.title)}</h2><p class="lead">{text_of(section.lead)}</p>{before_table}{table}'
         + (f'<ul class="notes">{notes}</ul>' if notes else "")
         + "</section>"
     )
 
 
 def _table(table: Table, code_column: int | None, rows: int | None, table_id: str) -> str:
-    head = "".join(f"<th>{_text(column)}</th>" for column in table.columns)
+    head = "".join(f"<th>{text_of(column)}</th>" for column in table.columns)
     headings = f"<thead><tr>{head}</tr></thead>" if any(table.columns) else ""
     body = "".join(f"<tr>{''.join(_cells(row, code_column))}</tr>" for row in table.rows[:rows])
     name = f' id="{table_id}"' if table_id else ""
@@ -280,10 +209,10 @@ def _table(table: Table, code_column: int | None, rows: int | None, table_id: st
 
 def _cells(row: Iterable[Cell], code_column: int | None) -> Iterable[str]:
     for number, cell in enumerate(row):
-        text = _text(cell.text)
+        text = text_of(cell.text)
         if number == code_column:
             text = f"<code>{text}</code>"
-        note = f' title="{_text(cell.note)}"' if cell.note else ""
+        note = f' title="{text_of(cell.note)}"' if cell.note else ""
         classes = [cell.status.value] if cell.status else ["none"] if cell.text in _FAINT else []
         classes += ["long"] if len(cell.text) > _LONG else []
         style = f' class="{" ".join(classes)}"' if classes else ""
@@ -295,4 +224,4 @@ _FAINT = frozenset({content.NONE, "not needed", "not measured", "0"})
 
 
 def _footer() -> str:
-    return f'<footer><h2>What the words mean</h2><dl class="words">{_pairs(content.DEFINITIONS)}</dl></footer>'
+    return f'<footer><h2>What the words mean</h2><dl class="words">{pairs(content.DEFINITIONS)}</dl></footer>'

@@ -29,6 +29,8 @@ nav a:hover, nav a:focus { color:var(--ink); text-decoration:underline; }
 .verdict { font-size:16px; overflow-wrap:anywhere; }
 .root { font-weight:600; overflow-wrap:anywhere; }
 h3.cause { margin:1.2em 0 .3em; font-size:1em; overflow-wrap:anywhere; }
+.why { font-size:14px; margin:0 0 6px; }
+.why > div { display:grid; grid-template-columns:150px 1fr; gap:2px 14px; padding:2px 0; }
 .early { color:var(--fail); overflow-wrap:anywhere; }
 .chip { display:inline-block; min-width:92px; text-align:center; padding:2px 10px; border-radius:999px;
   color:var(--onchip); font:600 13px/1.5 system-ui,sans-serif; white-space:nowrap; }
@@ -86,7 +88,7 @@ footer { margin-top:36px; border-top:1px solid var(--line); font-size:13px; colo
   main { padding:12px 12px 32px; }
   .finding { grid-template-columns:1fr; }
   .facts, .tiles { grid-template-columns:1fr 1fr; }
-  .words > div { grid-template-columns:1fr; }
+  .words > div, .why > div { grid-template-columns:1fr; }
 }
 @media print {
   body { background:#fff; font-size:12px; }

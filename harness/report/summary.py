@@ -9,23 +9,26 @@ from harness.checks.root_cause import Group, ranked, root_cause
 from harness.printable import LONGEST, line
 from harness.report import content
 from harness.report.content import Section, status_of
-from harness.verdict import Finding, Role, Verdict
+from harness.report.story_part import facts_of
+from harness.verdict import Finding, Role, Status, Verdict
 
 if TYPE_CHECKING:
     from harness.history.reader import History
 
 _ROWS = 10
 _LONGEST = 400
+_SEEN = 3
 
 
 def summary_md(history: History, verdict: Verdict, plan: Mapping[str, Any]) -> str:
     run = history.run
     symbol = content.SYMBOLS[verdict.status]
     groups = ranked(verdict)
+    led = bool(verdict.causes) and verdict.status is Status.FAIL
     parts = [
         f"# {symbol} {verdict.status.value}: {_inline(run.title or run.experiment or 'run')}",
-        f"{_inline(verdict.sentence)}.",
-        f"**{_inline(cause[0].upper() + cause[1:], longest=None)}.**" if (cause := root_cause(groups)) else "",
+        _lead(verdict, led),
+        f"**{_inline(_capital(cause), longest=None)}.**" if not led and (cause := root_cause(verdict)) else "",
         _findings("Checks", content.by_role(verdict, Role.CHECK)),
         _stories(groups),
         _findings("Was the run valid?", content.by_role(verdict, Role.VALIDITY)),
@@ -38,6 +41,13 @@ def summary_md(history: History, verdict: Verdict, plan: Mapping[str, Any]) -> s
         f"Repeat: `{_flat(run.command).replace('`', ' ')}`" if run.command else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _lead(verdict: Verdict, led: bool) -> str:
+    """The verdict's sentence; in bold and whole where it is the root cause."""
+    if led:
+        return f"**{_inline(_capital(verdict.sentence), longest=None)}.**"
+    return f"{_inline(verdict.sentence)}."
 
 
 def _findings(title: str, findings: list[Finding]) -> str:
@@ -55,15 +65,22 @@ def _findings(title: str, findings: list[Finding]) -> str:
 
 
 def _stories(groups: Sequence[Group]) -> str:
-    """What failed, told in full: promised, happened, when, which objects, first cause, what to change. Fails about the
-    same objects stand together, behind the one that explains most."""
-    told = [
-        f"{number}. **{one.finding.check}**{' (about the same objects)' if place else ''}: "
-        f"{_inline(one.finding.story or one.finding.sentence, longest=None)}"
-        for number, group in enumerate(groups, 1)
-        for place, one in enumerate(group.told)
-    ]
-    return "\n\n".join(["## What happened", *told]) if told else ""
+    """Each cause in one sentence, with what is known of it and the fails that it explains; then the fails of which
+    nothing tells why."""
+    told: list[str] = []
+    for number, group in enumerate(groups, 1):
+        told.append(f"{number}. **{_inline(_capital(group.line), longest=None)}**")
+        known = facts_of(group.cause) if group.cause is not None else []
+        told += [f"   - {name}: {_inline(text, longest=None)}" for name, text in known]
+        told += [
+            f"   - {row.ref}: {_inline(row.text)}" for row in (group.cause.evidence[:_SEEN] if group.cause else ())
+        ]
+        told += [f"   - **{f.check}** {_inline(f.story or f.sentence, longest=None)}" for f in group.findings]
+    return "## What happened\n\n" + "\n".join(told) if told else ""
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _section(section: Section) -> str:

@@ -11,10 +11,11 @@ from harness.checks.units import count, scenario_s
 from harness.errors import BadInput, ExitCode, Where
 from harness.history.reader import History
 from harness.printable import line
+from harness.report.story_part import facts_of
 from harness.run.judging import COLOURS, judge_run
 from harness.run.rundir import RunDir
 from harness.spec.document import did_you_mean
-from harness.verdict import Evidence, Finding, Status, Value
+from harness.verdict import Diagnosis, Evidence, Finding, Status, Value
 
 _STORY, _CELL = 6_000, 300
 _CODES = {Status.PASS: ExitCode.PASS, Status.FAIL: ExitCode.FAIL, Status.UNKNOWN: ExitCode.UNKNOWN}
@@ -38,6 +39,9 @@ def explain_finding(run_dir: RunDir, check: str, console: Console | None = None)
     console = console or Console()
     for finding in found:
         print_finding(console, history, finding)
+        for cause in verdict.causes:
+            if check in cause.explains and finding.status is Status.FAIL:
+                print_cause(console, history, cause)
     codes = {_CODES[finding.judged or finding.status] for finding in found}
     return next(code for code in (ExitCode.FAIL, ExitCode.UNKNOWN, ExitCode.PASS) if code in codes)
 
@@ -59,6 +63,15 @@ def print_finding(console: Console, history: History, finding: Finding) -> None:
         console.print(table)
     console.print()
     console.print(_evidence(history, finding.evidence) if finding.evidence else Text("no evidence rows"))
+
+
+def print_cause(console: Console, history: History, cause: Diagnosis) -> None:
+    """The cause that explains a fail, with what shows it."""
+    console.print(Text("\ncause:", style="bold"), Text(line(cause.sentence, _STORY)))
+    for name, text in facts_of(cause):
+        console.print(Text(f"{name}: {line(text, _STORY)}"))
+    console.print()
+    console.print(_evidence(history, cause.evidence))
 
 
 def _evidence(history: History, rows: tuple[Evidence, ...]) -> Table:

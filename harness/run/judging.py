@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.checks.judge import judge
-from harness.checks.root_cause import by_rank, ranked, root_cause
+from harness.checks.judge import explained, judge
+from harness.checks.root_cause import by_rank, root_cause
 from harness.checks.serialise import verdict_to_json
 from harness.compare.baseline import Baseline
 from harness.errors import BadInput, Where
@@ -39,7 +39,11 @@ def judge_run(run_dir: RunDir, history: History, baseline: Baseline | None = Non
             hint="the folder is incomplete: copy it whole",
         )
     verdict = judge(history, spec.settings.checks)
-    return verdict if baseline is None else merge([baseline.finding(history, verdict), *verdict.findings])
+    return (
+        verdict
+        if baseline is None
+        else explained(history, merge([baseline.finding(history, verdict), *verdict.findings]))
+    )
 
 
 def write_verdict(run_dir: RunDir, verdict: Verdict) -> None:
@@ -78,10 +82,11 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
             table.add_row(*row)
     if table.rows:
         console.print(table)
-    if cause := root_cause(ranked(verdict)):
+    if cause := root_cause(verdict):
         console.print(Text(line(cause, _CAUSE), style="bold"))
     console.print(
-        Text(f"verdict: {verdict.status.value}", style=f"bold {COLOURS[verdict.status]}"), Text(line(verdict.sentence))
+        Text(f"verdict: {verdict.status.value}", style=f"bold {COLOURS[verdict.status]}"),
+        Text(line(verdict.sentence, _CAUSE)),
     )
 
 

@@ -53,6 +53,10 @@ class Cell:
     """Perturbation, check, and what it said: answers that turned into their opposite."""
     perturbed: int = 0
     """As how many worse recorders would have seen it the history was judged again."""
+    sentence: str = ""
+    """The verdict's own."""
+    causes: tuple[str, ...] = ()
+    """Each in one sentence, the root cause first."""
 
     def of(self, check: str, words: Sequence[str] = ()) -> Said | None:
         """What the check said; where it is asked for several times, what has the words."""
@@ -106,7 +110,8 @@ def cell(name: str, seed: int, verdict: Verdict, cpu_s: float) -> Cell:
         Said(f.check, f.role is Role.VALIDITY, f.status, f.judged or f.status, f"{f.sentence} {f.story}")
         for f in verdict.findings
     )
-    return Cell(name, seed, verdict.status, said, cpu_s)
+    causes = tuple(cause.sentence for cause in verdict.causes)
+    return Cell(name, seed, verdict.status, said, cpu_s, sentence=verdict.sentence, causes=causes)
 
 
 def planted(experiment: Path, bugs: Sequence[str], folder: Path) -> Path:

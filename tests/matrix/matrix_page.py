@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 from matrix_clauses import clause_table
 from matrix_row import ROOT
-from matrix_table import HEALTHY_HEAD, PERTURBED_HEAD, REAL_HEAD, ROW_HEAD
+from matrix_table import CAUSES_HEAD, HEALTHY_HEAD, PERTURBED_HEAD, REAL_HEAD, ROW_HEAD
 
 PAGE = ROOT / "docs" / "verdict-matrix.md"
-HEADS = {"rows": ROW_HEAD, "healthy": HEALTHY_HEAD, "perturbed": PERTURBED_HEAD, "real": REAL_HEAD}
+HEADS = {
+    "rows": ROW_HEAD, "healthy": HEALTHY_HEAD, "causes": CAUSES_HEAD, "perturbed": PERTURBED_HEAD, "real": REAL_HEAD,
+}  # fmt: skip
 """Sections by name, each a table whose lines begin with a name in ticks."""
 _NAME = re.compile(r"^\| `([^`]+)` \|")
 
@@ -51,6 +53,14 @@ promises what was broken failed, and named the cause. *Also failed* are other ch
 
 Again, with the same history in every cell: `make verdict-matrix`; one row, with the folders of its runs:
 `python tests/matrix/verdict_matrix.py --rows NAME --keep DIR`; with `--write` its line here is written anew.
+
+## Named at once
+
+Does the first sentence name what was planted: the component and its wrong act? What it must name stands in
+`tests/matrix/matrix_causes.py`, decided from what each row plants. One run of each row, seed 3:
+`python tests/matrix/verdict_matrix.py --causes --write`.
+
+{sections["causes"]}
 
 ## For real
 

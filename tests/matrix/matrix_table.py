@@ -73,6 +73,7 @@ HEALTHY_HEAD = (
 
 
 REAL_HEAD = "| row | seed | came to | as expected | seconds |\n| --- | --- | --- | --- | --- |"
+CAUSES_HEAD = "| planted | names the cause | what a reader reads first |\n| --- | --- | --- |"
 PERTURBED_HEAD = "| row | perturbed histories | turned into their opposite |\n| --- | --- | --- |"
 
 

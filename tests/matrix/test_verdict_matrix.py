@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from matrix_causes import NAMES, first_line, missing_words
 from matrix_cells import Cell, Said, run_cell, run_row
 from matrix_clauses import CLAUSES, without_a_clause
 from matrix_row import ALL_CHECKS, ROOT, Row
@@ -25,6 +26,7 @@ def test_what_is_wrong_is_found_by_the_check_that_promises_it(row: Row) -> None:
     assert cell.flips == (), "seen by a worse recorder an answer turned into its opposite"
     said = cell.of(row.check)
     assert came_of(row, cell) is Came.RIGHT, f"{cell.status}, failed: {cell.failed}; {row.check} said: {said}"
+    assert missing_words(row, cell) == [], f"a reader reads first: {first_line(cell)}"
 
 
 @pytest.mark.parametrize("experiment", HEALTHY)
@@ -43,6 +45,11 @@ def test_every_planted_bug_and_every_negative_experiment_has_a_row() -> None:
     assert files - in_rows - declared == set()
     assert in_rows & declared == set(), "an expectation has one place"
     assert len({row.name for row in ROWS}) == len(ROWS)
+
+
+def test_every_row_says_what_its_first_sentence_must_name() -> None:
+    assert set(NAMES) == {row.name for row in ROWS}
+    assert all(len(words) > 1 and all(words) for words in NAMES.values())
 
 
 def test_rows_name_checks_that_exist_and_say_what_they_must_say() -> None:

@@ -2,7 +2,8 @@
 
 ``python tests/matrix/verdict_matrix.py`` runs all in virtual time and prints the table; ``--write`` puts it into
 docs/verdict-matrix.md. ``--rows NAME…`` runs some only, ``--keep DIR`` keeps the runs' folders, ``--real`` runs the
-rows that are marked for it with sockets and the wall clock, ``--perturb`` judges one history of each again as worse
+rows that are marked for it with sockets and the wall clock, ``--causes`` asks of one run of each whether its first
+sentence names what was planted, ``--perturb`` judges one history of each again as worse
 recorders would have seen it. Exits 1 when something was missed, found by another check, alarmed for nothing, or turned.
 """
 
@@ -16,6 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+from matrix_causes import cause_line, missing_words
 from matrix_cells import Cell, run_cell
 from matrix_mishaps import Mishap
 from matrix_page import HEADS, PAGE, updated
@@ -24,6 +26,7 @@ from matrix_row import Row
 from matrix_rows import HEALTHY, ROWS
 from matrix_table import Came, bad, came_of, healthy_line, perturbed_line, real_line, row_line
 
+CAUSES_SEED = 3
 Job = tuple[str, Sequence[str], str, int, Path | None, bool, Mishap | None]
 OfRows = list[tuple[Row, list[Cell]]]
 OfHealthy = list[tuple[str, list[Cell]]]
@@ -34,7 +37,22 @@ def main() -> int:
     rows = [row for row in ROWS if not args.rows or row.name in args.rows]
     if unknown := set(args.rows) - {row.name for row in ROWS}:
         sys.exit(f"there is no row {', '.join(sorted(unknown))}; there are: {', '.join(row.name for row in ROWS)}")
+    if args.causes:
+        return _causes(args, rows)
     return _for_real(args, rows) if args.real else _in_virtual_time(args, rows)
+
+
+def _causes(args: argparse.Namespace, rows: list[Row]) -> int:
+    """One run of each row: does its first sentence name what was planted?"""
+    jobs: list[Job] = [(r.experiment, r.bugs, r.name, CAUSES_SEED, args.keep, False, r.mishap) for r in rows]
+    cells = {cell.row: cell for cell in _run_all(jobs, args.jobs)}
+    lines = {row.name: cause_line(row, cells[row.name]) for row in rows}
+    _print({"causes": lines})
+    unnamed = [f"{row.name}: without {missing}" for row in rows if (missing := missing_words(row, cells[row.name]))]
+    print(f"\n{len(rows) - len(unnamed)} of {len(rows)} name the cause", *unnamed, sep="\n")
+    if args.write:
+        _write({"causes": lines})
+    return 1 if unnamed else 0
 
 
 def _in_virtual_time(args: argparse.Namespace, rows: list[Row]) -> int:
@@ -101,7 +119,7 @@ def _print(lines: dict[str, dict[str, str]]) -> None:
 def _write(lines: dict[str, dict[str, str]]) -> None:
     names = [row.name for row in ROWS]
     real = [row.name for row in ROWS if row.real]
-    order = {"rows": names, "healthy": list(HEALTHY), "real": real, "perturbed": [*names, *HEALTHY]}
+    order = {"rows": names, "healthy": list(HEALTHY), "causes": names, "real": real, "perturbed": [*names, *HEALTHY]}
     PAGE.write_text(updated(PAGE.read_text(), lines, order))
 
 
@@ -116,6 +134,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--perturb", action="store_true", help="one seed of each, judged again as seen by worse recorders"
     )
+    parser.add_argument("--causes", action="store_true", help="one run of each: does its first sentence name the cause")
     parser.add_argument("--show", action="store_true", help="print what the check said in each cell")
     parser.add_argument("--write", action="store_true", help="write the lines into docs/verdict-matrix.md")
     return parser.parse_args()

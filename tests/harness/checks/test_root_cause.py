@@ -1,69 +1,71 @@
 from __future__ import annotations
 
-from cases import HERE, ask, load
+from dataclasses import replace
 
-from harness.checks import causes
-from harness.checks.root_cause import by_rank, one_line, ranked, root_cause, story_parts
-from harness.checks.story import NOT_TOLD, tell
-from harness.verdict import Finding, Role, Status, Verdict, merge
+from harness.checks.root_cause import by_rank, one_line, ranked, root_cause
+from harness.checks.story import NOT_TOLD, retold, story_parts, tell
+from harness.verdict import Diagnosis, Finding, Role, Status, Verdict, merge, with_causes
 
 
-def fail(check: str, at_s: float | None = None, cause: str = "", *objects: str) -> Finding:
-    when = f"at {at_s} s of the load, 2.0 s after spot_interruption-1 struck" if at_s is not None else ""
-    story = tell(promised="p", happened=f"{check} broke", when=when, objects=objects, cause=cause, change="c")
+def fail(check: str, cause: str = "", change: str = "") -> Finding:
+    story = tell(promised="p", happened=f"{check} broke", cause=cause, change=change)
     return Finding(check, Role.CHECK, Status.FAIL, f"{check} failed", 1, story=story)
 
 
-def verdict(*findings: Finding) -> Verdict:
-    return merge(findings)
+GATEWAY = Diagnosis(
+    "the gateway", "sent 3 requests too late", 5, "from 5.0 s of the load", explains=("graceful_drain",)
+)
+CLOUD = Diagnosis("the cloud", "took a node", 9, "from 9.0 s of the load", explains=("slo", "recovery"))
 
 
-def test_the_earliest_cause_that_is_told_comes_first_and_effects_last() -> None:
-    slo = fail("slo", 5, "of 9 late, 9 ended as reset", "llm-b")
-    late, early = fail("gang", 300, "its members were bound one by one"), fail("controllers", 90, "two write it")
-    untold = fail("metrics_path", 1)
-    groups = ranked(verdict(slo, untold, late, early))
-    assert [group.first.finding.check for group in groups] == ["controllers", "gang", "metrics_path", "slo"]
-    assert root_cause(groups) == (
-        "root cause, as far as the history supports it: whoever writes the size: autoscalers and other controllers: "
-        "two write it (from 90.0 s of the load); 1 more that nothing recorded connects with it"
+def verdict(*findings: Finding, causes: tuple[Diagnosis, ...] = ()) -> Verdict:
+    return with_causes(merge(findings), causes)
+
+
+def test_fails_stand_behind_the_cause_that_explains_them() -> None:
+    judged = verdict(fail("slo"), fail("gang"), fail("graceful_drain"), fail("recovery"), causes=(GATEWAY, CLOUD))
+    groups = ranked(judged)
+    assert [[f.check for f in group.findings] for group in groups] == [
+        ["graceful_drain"],
+        ["slo", "recovery"],
+        ["gang"],
+    ]
+    assert [f.check for f in by_rank(judged)] == ["graceful_drain", "slo", "recovery", "gang"]
+    assert root_cause(judged) == (
+        "root cause: the gateway sent 3 requests too late (from 5.0 s of the load); "
+        "1 more that nothing recorded connects with it"
     )
 
 
-def test_fails_about_the_same_objects_stand_together() -> None:
-    drain = fail("graceful_drain", 320, f"{causes.SIGTERM}, 5.0 s after llm-a was asked to go", "llm-a", "spot-1")
-    slo, gang = fail("slo", 310, "of 9 late, 9 ended as aborted", "llm-a"), fail("gang", 400, "a member was lost", "g")
-    groups = ranked(verdict(slo, gang, drain))
-    assert [[told.finding.check for told in group.told] for group in groups] == [["graceful_drain", "slo"], ["gang"]]
-    assert groups[0].first.component == "the model server"
-    away = fail("scale_down", 500, f"{causes.GRACE_END}, 30.0 s after llm-z was asked to go", "llm-z")
-    assert ranked(verdict(away))[0].first.component == "the pod's grace period"
-    assert [f.check for f in by_rank(verdict(slo, gang, drain))] == ["graceful_drain", "slo", "gang"]
+def test_the_sentence_of_a_fail_leads_with_its_root_cause() -> None:
+    judged = verdict(fail("slo"), fail("graceful_drain"), causes=(GATEWAY, CLOUD))
+    assert judged.sentence == f"{GATEWAY.sentence}. slo, graceful_drain failed"
+    scoped = replace(GATEWAY, scope="hit: all 3 pods", inferred=True)
+    assert scoped.sentence.endswith("(from 5.0 s of the load) (inferred); hit: all 3 pods")
 
 
 def test_what_the_history_does_not_tell_is_not_told() -> None:
-    groups = ranked(verdict(fail("metrics_path", 162)))
-    assert root_cause(groups).startswith("root cause: the history cannot tell; what is seen is that metrics_path broke")
-    assert "it concerns the metrics path" in root_cause(groups)
-    unexplained = fail("graceful_drain", 1, f"{causes.UNEXPLAINED}: nothing was seen")
-    assert "cannot tell" in root_cause(ranked(verdict(unexplained)))
-    assert "cannot tell" in root_cause(ranked(verdict(fail("slo", 1, "of 9 late, 9 ended as reset"))))
-    assert NOT_TOLD in groups[0].first.line
+    untold = verdict(fail("slo"), fail("gang"))
+    assert [group.cause for group in ranked(untold)] == [None, None]
+    assert root_cause(untold) == "root cause: not told by the history; what is seen is that gang broke"
+    assert root_cause(merge([])) == ""
 
 
-def test_a_fail_that_does_not_count_is_not_ranked() -> None:
+def test_a_fail_that_does_not_count_is_not_ranked_and_leads_no_verdict() -> None:
     broken = Finding("load_offered", Role.VALIDITY, Status.FAIL, "late", 1)
     needy = Finding("slo", Role.CHECK, Status.FAIL, "late", 1, needs=("load_offered",))
-    assert ranked(verdict(needy, broken)) == []
-    assert root_cause([]) == ""
+    judged = verdict(needy, broken, causes=(CLOUD,))
+    assert ranked(judged) == []
+    assert judged.status is Status.UNKNOWN
+    assert judged.sentence.startswith("load_offered") and judged.causes == (CLOUD,)
 
 
 def test_one_line_is_the_cause_or_the_sentence() -> None:
-    assert one_line(fail("gang", 1, "its members were bound one by one")) == (
-        "the scheduler: its members were bound one by one"
-    )
-    assert one_line(fail("gang", 1)) == "gang failed"
-    assert one_line(Finding("pdb", Role.CHECK, Status.UNKNOWN, "no budget", 0)) == "no budget"
+    judged = verdict(fail("gang", "its members were bound one by one"), fail("slo"), causes=(CLOUD,))
+    assert one_line(judged, judged.findings[0]) == "its members were bound one by one"
+    assert one_line(judged, judged.findings[1]) == CLOUD.sentence
+    assert one_line(judged, fail("pdb")) == "pdb failed"
+    assert one_line(judged, Finding("pdb", Role.CHECK, Status.UNKNOWN, "no budget", 0)) == "no budget"
 
 
 def test_the_parts_of_a_story_are_read_back() -> None:
@@ -73,8 +75,14 @@ def test_the_parts_of_a_story_are_read_back() -> None:
     assert story_parts("") == {}
 
 
-def test_the_cause_of_each_kept_fail_with_a_cause_has_a_component() -> None:
-    for file in sorted(HERE.glob("graceful_drain/bad-*.py")):
-        finding = ask("graceful_drain", load(file))
-        told = ranked(verdict(finding))[0].first
-        assert told.component or not told.cause, (file.name, told.cause)
+def test_a_story_is_retold_with_the_cause_of_the_whole_run() -> None:
+    story = tell(promised="p", happened="h", cause="its own guess", change="its own advice")
+    told = story_parts(retold(story, GATEWAY.sentence, ""))
+    assert told == {"Promised:": "p", "What happened:": "h", "First cause:": GATEWAY.sentence}
+    assert story_parts(tell(promised="p", happened="h"))["First cause:"] == NOT_TOLD
+
+
+def test_a_run_that_was_not_steady_says_so_first() -> None:
+    names = ("faults_observed", "steady_before")
+    broken = [Finding(name, Role.VALIDITY, Status.FAIL, f"{name} broke", 1) for name in names]
+    assert merge([*broken, Finding("slo", Role.CHECK, Status.PASS, "fine", 1)]).sentence.startswith("steady_before")

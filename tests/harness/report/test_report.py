@@ -85,7 +85,7 @@ def test_the_demo_story_passes_and_its_cut_twin_fails(
 ) -> None:
     assert good[1].status is Status.PASS, good[1].sentence
     assert bad[1].status is Status.FAIL
-    assert bad[1].sentence.startswith("graceful_drain failed: 3 streams lost")
+    assert bad[1].sentence.startswith("the model server cut 3 streams on SIGTERM")
 
 
 def test_the_page_loads_nothing(good: tuple[History, Verdict]) -> None:
