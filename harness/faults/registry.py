@@ -14,6 +14,7 @@ from harness.faults.catalogue.load import ClientHangUps, FlashCrowd, LongPrompts
 from harness.faults.catalogue.metrics_outage import MetricsOutage
 from harness.faults.catalogue.network import EndpointsLate, GatewayRestart, LinkTrouble
 from harness.faults.catalogue.node_deleted import NodeDeleted
+from harness.faults.catalogue.node_drain import NodeDrain
 from harness.faults.catalogue.node_partition import NodePartition
 from harness.faults.catalogue.node_silent import NodeSilent
 from harness.faults.catalogue.pause_load import PauseLoad
@@ -30,6 +31,7 @@ FAULTS: dict[str, type[Fault]] = {
         NodeSilent,
         NodePartition,
         NodeDeleted,
+        NodeDrain,
         Consolidation,
         DevicePluginLate,
         DevicePluginDown,

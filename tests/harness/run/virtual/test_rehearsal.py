@@ -16,7 +16,8 @@ ALL = [(name, variant) for name, fault in FAULTS.items() for variant in fault.va
 SLICE = [
     (name, fault.variants[0])
     for name, fault in FAULTS.items()
-    if name in ("node_silent", "device_plugin_down", "pod_loss", "capacity_refused", "api_errors", "link_trouble")
+    if name
+    in ("node_silent", "node_drain", "device_plugin_down", "pod_loss", "capacity_refused", "api_errors", "link_trouble")
 ]
 
 
