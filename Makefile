@@ -87,12 +87,17 @@ verdict-causes: $(READY)  ## one run of each planted bug: does its first sentenc
 fault-matrix: $(READY)  ## every variant of every fault in virtual time, into docs/faults.md (some minutes)
 	@$(BIN)/python docs/fault_matrix.py && $(BIN)/python docs/generate.py
 
-bench: $(READY)  ## what the speed of everything is here, in CPU seconds (some ten minutes)
+bench: $(READY)  ## what the speed of everything is here, in CPU seconds (half an hour; SOAK=1: ten minutes more)
 	@$(BIN)/python benchmarks/virtual_world.py
 	@$(BIN)/python benchmarks/same_bytes.py | tail -1
 	@$(BIN)/python benchmarks/big_world.py
 	@$(BIN)/python benchmarks/api.py
+	@$(BIN)/python benchmarks/load.py
+	@$(BIN)/python benchmarks/many_requests.py
+	@test -z "$(SOAK)" || $(BIN)/python benchmarks/soak.py
 	@$(BIN)/python benchmarks/model_server.py
+	@$(BIN)/python benchmarks/latency_sweeps.py
+	@$(BIN)/python benchmarks/judging.py
 
 check: $(READY)  ## typing and lint
 	@$(BIN)/ruff check .

@@ -1,10 +1,11 @@
 """Tokens per CPU second of the load process, beside Locust's own client, httpx and aiohttp on the same load.
 
-``python benchmarks/load.py [--rate 40] [--tokens 400] [--pace 50] [--seconds 20] [--only ours]``
+``python benchmarks/load.py [--rate 40] [--tokens 400] [--pace 50] [--seconds 20] [--rounds 2] [--only ours]``
 
-All read the same streams (one event per token) from ``sse_source.py``, one after another, in the same run. CPU time is
-the client process' own, from its first send to its end. The last line measures ours at half the rate: how late sends
-were, and how late the first token was seen after the server had sent it (both on the monotonic clock of this machine).
+All read the same streams (one event per token) from ``sse_source.py``, in turns, so that a busy moment of the machine
+hits all alike. CPU time is the client process' own, from its first send to its end. The peers do what
+``peers/reading.py`` says and no more. The last lines measure ours at half of 40,000 tokens a second: how late sends
+were, how late the first token was seen after the server had sent it (both on the monotonic clock), and how busy it was.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from harness.run.load import settings as load_settings
 
 HERE = Path(__file__).parent
 LOCUSTFILE = Path(load_settings.__file__).with_name("locustfile.py")
-PEERS = ("locust FastHttpUser", "aiohttp", "httpx")
+PEERS = ("FastHttpUser.iter_lines", "FastHttpUser, readline", "aiohttp", "httpx")
+HALF_TOKENS_PER_S = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ def tell(shape: Shape, folder: Path, port: int) -> int:
 
 def peer(name: str, shape: Shape) -> Measured:
     with source(shape) as port:
-        if name == "locust FastHttpUser":
+        if name.startswith("FastHttpUser"):
             argv = [sys.executable, "-m", "locust", "-f", str(HERE / "peers" / "fast_http_user.py"), "--headless"]
             argv += ["--only-summary", "--host", f"http://127.0.0.1:{port}"]
         else:
@@ -121,6 +123,7 @@ def peer(name: str, shape: Shape) -> Measured:
             argv += [str(shape.rate_per_s), str(shape.seconds), str(shape.tokens)]
         env = os.environ | {
             "BENCH_RATE": str(shape.rate_per_s), "BENCH_SECONDS": str(shape.seconds), "BENCH_TOKENS": str(shape.tokens),
+            "BENCH_LINES": name.removeprefix("FastHttpUser").strip(" .,"),
         }  # fmt: skip
         told = subprocess.run(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     found = re.search(r'\{"tokens": .*\}', told)
@@ -148,30 +151,49 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--tokens", type=int, default=400, help="tokens of each answer")
     parser.add_argument("--pace", type=float, default=50, help="tokens per second of each stream")
+    parser.add_argument("--rounds", type=int, default=2, help="how often each has its turn")
     parser.add_argument("--only", choices=["ours", *PEERS])
     args = parser.parse_args()
     shape = Shape(args.rate, args.seconds, args.tokens, args.pace)
-    half = Shape(args.rate / 2, args.seconds, args.tokens, args.pace)
+    half = Shape(HALF_TOKENS_PER_S / args.tokens, args.seconds, args.tokens, args.pace)
     small = Shape(args.rate / 4, args.seconds, args.tokens, args.pace)
     with tempfile.TemporaryDirectory() as folder:
-        rows = []
+        measured: dict[str, list[Measured]] = {}
+        for number in range(args.rounds):
+            if args.only in (None, "ours"):
+                measured.setdefault("ours", []).append(ours(shape, Path(folder) / f"full-{number}")[0])
+            # The peers cannot keep up with the whole rate on a shared core; a token costs them the same at any rate.
+            for name in PEERS:
+                if args.only in (None, name):
+                    measured.setdefault(name, []).append(peer(name, small))
+        _tell(measured)
         if args.only in (None, "ours"):
-            measured, _ = ours(shape, Path(folder) / "full")
-            rows.append(measured)
-        # The peers cannot keep up with the whole rate on a shared core; what a token costs them does not depend on it.
-        rows += [peer(name, small) for name in PEERS if args.only in (None, name)]
-        print("client                 tokens     CPU s  tokens per CPU s")
-        for row in rows:
-            print(f"{row.name:20} {row.tokens:8} {row.cpu_s:9.2f} {row.per_cpu_s:17.0f}")
-        if args.only in (None, "ours"):
-            _, ends = ours(half, Path(folder) / "half")
+            at_half, ends = ours(half, Path(folder) / "half")
+            lasted_s = (ends["end_ns"].max() - ends["sent_ns"].min()) / NS_PER_S
+            per_s, core = at_half.tokens / lasted_s, at_half.cpu_s / lasted_s
+            machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+            print(f"at half of 40,000: {per_s:,.0f} tokens/s on average with {core:.0%} of a core ({machine})")
             _say("send lag", ends["sent_ns"] - ends["intended_ns"])
             _say("TTFT bias", ends["bias_ns"])
 
 
+def _tell(measured: dict[str, list[Measured]]) -> None:
+    """All turns of a client together, and its best and worst."""
+    print("client                     tokens     CPU s  tokens per CPU s (worst and best turn)")
+    whole = {}
+    for name, turns in measured.items():
+        tokens, cpu_s = sum(turn.tokens for turn in turns), sum(turn.cpu_s for turn in turns)
+        whole[name] = tokens / cpu_s
+        each = sorted(turn.per_cpu_s for turn in turns)
+        print(f"{name:24} {tokens:8} {cpu_s:9.2f} {whole[name]:8,.0f} ({each[0]:,.0f} to {each[-1]:,.0f})")
+    if "ours" in whole and len(whole) > 1:
+        best = max((rate, name) for name, rate in whole.items() if name != "ours")
+        print(f"ours is {whole['ours'] / best[0]:.1f} times the best of them ({best[1]})")
+
+
 def _say(what: str, ns: pd.Series[int]) -> None:
     values = ns / NS_PER_MS
-    print(f"half the rate: {what} ms p50 {values.median():.2f} p99 {values.quantile(0.99):.2f} max {values.max():.2f}")
+    print(f"  {what} ms p50 {values.median():.2f} p99 {values.quantile(0.99):.2f} max {values.max():.2f}")
 
 
 if __name__ == "__main__":

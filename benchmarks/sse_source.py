@@ -2,7 +2,8 @@
 
 ``python benchmarks/sse_source.py --pace 50 --ttl-s 120`` prints its port and serves every POST with as many tokens as
 its ``max_tokens`` says, ``--pace`` a second. At its end it writes to ``--sent FILE`` when each request's first token
-went out, so that a client's bias can be told: one line ``<x-request-id> <CLOCK_MONOTONIC ns>`` each.
+went out, so that a client's bias can be told: one line ``<x-request-id> <CLOCK_MONOTONIC ns>`` each; the last line is
+``tokens <of whole answers>``.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from pathlib import Path
 
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 _ID = re.compile(rb"x-request-id: (\S+)", re.IGNORECASE)
-_TOKENS = re.compile(rb'"max_tokens": ?(\d+)')
+_TOKENS = re.compile(rb'"max_(?:completion_)?tokens": ?(\d+)')
 _HEAD = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n"
 )  # fmt: skip
+_MODELS = b'{"object":"list","data":[{"id":"m","object":"model"}]}'
+_THERE = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(_MODELS), _MODELS)
 
 
 def event(data: bytes) -> bytes:
@@ -61,6 +64,7 @@ class Source:
         self._count = 0
         self._ids: dict[int, str] = {}
         self.first_token_ns: dict[str, int] = {}
+        self.tokens = 0
 
     def serve(self, until_s: float) -> None:
         while (now := time.monotonic()) < until_s:
@@ -83,6 +87,7 @@ class Source:
             else:
                 peer.send(LAST_TOKEN)
                 peer.send(last(tokens))
+                self.tokens += tokens
         except OSError:
             return  # it has gone; its descriptor says so as well
 
@@ -113,6 +118,10 @@ class Source:
             return
         got += data
         head, found, body = bytes(got).partition(b"\r\n\r\n")
+        if found and head.startswith(b"GET"):  # some clients look first whether there is a server
+            got.clear()
+            peer.send(_THERE)
+            return
         length = _LENGTH.search(head)
         if not found or length is None or len(body) < int(length[1]):
             return
@@ -138,7 +147,8 @@ def main() -> None:
         source.serve(time.monotonic() + args.ttl_s)
     finally:
         if args.sent is not None:
-            args.sent.write_text("".join(f"{name} {t_ns}\n" for name, t_ns in source.first_token_ns.items()))
+            lines = [f"{name} {t_ns}\n" for name, t_ns in source.first_token_ns.items()]
+            args.sent.write_text("".join([*lines, f"tokens {source.tokens}\n"]))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 import httpx
+from reading import Reading
 
 
 def _body(tokens: int) -> dict[str, object]:
@@ -19,22 +20,20 @@ def _body(tokens: int) -> dict[str, object]:
 async def _lines_of_aiohttp(client: aiohttp.ClientSession, url: str, tokens: int) -> AsyncIterator[bytes]:
     async with client.post(url, json=_body(tokens)) as answer:
         async for line in answer.content:
-            yield line.strip()
+            yield line
 
 
-async def _lines_of_httpx(client: httpx.AsyncClient, url: str, tokens: int) -> AsyncIterator[bytes]:
+async def _lines_of_httpx(client: httpx.AsyncClient, url: str, tokens: int) -> AsyncIterator[str]:
     async with client.stream("POST", url, json=_body(tokens)) as answer:
         async for line in answer.aiter_lines():
-            yield line.encode()
+            yield line
 
 
-async def _count(lines: AsyncIterator[bytes]) -> int:
-    count = 0
+async def _read(lines: AsyncIterator[bytes | str], tokens: int) -> int:
+    reading = Reading()
     async for line in lines:
-        if line.startswith(b"data: ") and line != b"data: [DONE]":
-            event = json.loads(line[6:])
-            count += bool(event["choices"] and event["choices"][0].get("delta", {}).get("content"))
-    return count
+        reading.take(line)
+    return reading.tokens if reading.whole(tokens) else 0
 
 
 async def main(which: str, port: int, rate: float, seconds: float, tokens: int) -> None:
@@ -47,8 +46,10 @@ async def main(which: str, port: int, rate: float, seconds: float, tokens: int) 
         tasks = []
         for i in range(round(rate * seconds)):
             await asyncio.sleep(max(0.0, start + i / rate - time.monotonic()))
-            lines = _lines_of_aiohttp(ours, url, tokens) if which == "aiohttp" else _lines_of_httpx(theirs, url, tokens)
-            tasks.append(asyncio.create_task(_count(lines)))
+            lines: AsyncIterator[bytes | str] = (
+                _lines_of_aiohttp(ours, url, tokens) if which == "aiohttp" else _lines_of_httpx(theirs, url, tokens)
+            )
+            tasks.append(asyncio.create_task(_read(lines, tokens)))
         counts = await asyncio.gather(*tasks)
     print(json.dumps({"tokens": sum(counts), "cpu_s": time.process_time() - before_s}), flush=True)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -245,25 +247,83 @@ def test_several_processes_share_a_schedule_and_a_dead_one_s_rows_are_not_sent(s
     assert lost["not_sent"] > 10 and set(lost) <= {"ok", "not_sent", "unfinished"}
 
 
-def test_plain_locust_sends_a_profile(tmp_path: Path) -> None:
-    (tmp_path / "profile.yaml").write_text(
-        "title: small\nduration_s: 2\nlongest_stream_s: 1\n"
-        "arrivals: {kind: constant, rate_per_s: 20}\n"
-        "tokens: {prompt: {kind: fixed, tokens: 20}, output: {kind: fixed, tokens: 3}}\n"
-    )
-    env = {k: v for k, v in os.environ.items() if k != load_settings.LOAD_ENV}
+SMALL_PROFILE = (
+    "title: small\nduration_s: 2\nlongest_stream_s: 1\n"
+    "arrivals: {kind: constant, rate_per_s: 20}\n"
+    "tokens: {prompt: {kind: fixed, tokens: 20}, output: {kind: fixed, tokens: 3}}\n"
+)
+
+
+def plain_locust(folder: Path, url: str, *flags: str) -> tuple[list[str], dict[str, str]]:
+    """As a person starts it who knows Locust: the command and its environment."""
+    (folder / "profile.yaml").write_text(SMALL_PROFILE)
+    command = [sys.executable, "-m", "locust", "-f", LOCUSTFILE, "--only-summary", *flags]
+    command += ["--host", url, "--load-profile", "profile.yaml", "--model", "tiny", "--records", "out"]
+    return command, {k: v for k, v in os.environ.items() if k != load_settings.LOAD_ENV}
+
+
+def expect_all_sent_once(folder: Path, server: SseServer) -> None:
+    ends = [
+        record
+        for records in (folder / "out").glob("*/records*.jsonl")
+        for record in map(json.loads, records.read_text().splitlines())
+        if record["e"] == "end"
+    ]
+    assert sorted(r["id"] for r in ends) == list(range(40)) == list(range(len(server.bodies)))
+    assert {r["outcome"] for r in ends} == {"ok"}
+
+
+@pytest.mark.parametrize("flags", [(), ("--processes", "2")], ids=["one", "distributed"])
+def test_plain_locust_sends_a_profile(tmp_path: Path, flags: tuple[str, ...]) -> None:
     with SseServer(cycle=("ok",)) as server:
-        command = [sys.executable, "-m", "locust", "-f", LOCUSTFILE, "--headless", "--only-summary"]
-        command += ["--host", server.url, "--load-profile", "profile.yaml", "--model", "tiny", "--records", "out"]
+        command, env = plain_locust(tmp_path, server.url, "--headless", *flags)
         done = subprocess.run(
             command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=90, stdin=subprocess.DEVNULL
         )
     assert done.returncode == 0, done.stderr
-    (records,) = (tmp_path / "out").glob("*/records.jsonl")
-    ends = [r for r in map(json.loads, records.read_text().splitlines()) if r["e"] == "end"]
-    assert sorted(r["id"] for r in ends) == list(range(40)) == list(range(len(server.bodies)))
-    assert {r["outcome"] for r in ends} == {"ok"}
+    expect_all_sent_once(tmp_path, server)
     assert "LLM" in done.stdout + done.stderr
+
+
+def test_a_person_starts_it_from_the_web_page(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with SseServer(cycle=("ok",)) as server:
+        command, env = plain_locust(tmp_path, server.url, "--web-host", "127.0.0.1", "--web-port", str(port))
+        process = subprocess.Popen(command, env=env, cwd=tmp_path, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            page = f"http://127.0.0.1:{port}"
+            eventually("the page is there", lambda: "locust" in (asked(page) or "").lower())
+            assert not server.bodies  # it waits for the person
+            began = asked(f"{page}/swarm", b"user_count=1&spawn_rate=1")
+            assert began is not None and json.loads(began)["success"]
+            eventually("the test is over", lambda: json.loads(stats(page))["state"] == "stopped")
+            table = {row["name"]: row for row in json.loads(stats(page))["stats"]}
+            assert (table["chat"]["num_requests"], table["chat"]["num_failures"]) == (40, 0)
+            assert process.poll() is None  # the page stays, to be read
+        finally:
+            process.terminate()
+            process.wait(START_WITHIN_S)
+    expect_all_sent_once(tmp_path, server)
+
+
+def asked(url: str, form: bytes | None = None) -> str | None:
+    try:
+        with urllib.request.urlopen(url, form, timeout=5) as answer:
+            return str(answer.read().decode())
+    except OSError:
+        return None
+
+
+def stats(page: str) -> str:
+    return asked(f"{page}/stats/requests") or '{"state": "unknown"}'
+
+
+def eventually(what: str, holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + 3 * START_WITHIN_S
+    while not holds():
+        assert time.monotonic() < until, f"waited in vain: {what}"
+        time.sleep(0.2)
 
 
 def test_plain_locust_is_told_what_is_missing(tmp_path: Path) -> None:
