@@ -105,12 +105,13 @@ def read_cluster(
     kubeconfig: Path, context: str | None, namespace: str | None, known: Known
 ) -> tuple[Objects, tuple[str, ...]]:
     """All of one namespace (None: of all), and what holds for the whole cluster. TargetError where nothing answers."""
-    return asyncio.run(_read(kubeconfig, context, namespace, known))
+    return asyncio.run(read_live(kubeconfig, context, namespace, known))
 
 
-async def _read(
+async def read_live(
     kubeconfig: Path, context: str | None, namespace: str | None, known: Known
 ) -> tuple[Objects, tuple[str, ...]]:
+    """The same within a loop."""
     async with HttpKube(kubeconfig, context, NAME) as kube:
         try:
             version = await kube.raw("/version")

@@ -82,10 +82,13 @@ def _grace_below_prestop(objects: Objects) -> Iterator[Sighting]:
 
 def _grace_by_default(objects: Objects) -> Iterator[Sighting]:
     for workload in objects.gpu_servers:
-        if whole(workload.pod_spec, "terminationGracePeriodSeconds") is None:
-            if longest_stream(objects, workload) is not None:
-                continue  # the rule on the longest stream judges it exactly
+        written = whole(workload.pod_spec, "terminationGracePeriodSeconds")
+        if longest_stream(objects, workload) is not None:
+            continue  # the rule on the longest stream judges it exactly
+        if written is None:
             yield Sighting(workload.object, workload.spec_at, f"no grace is written, so it is {DEFAULT_GRACE_S} s")
+        elif objects.live and written == DEFAULT_GRACE_S:  # a server writes the default into every object
+            yield Sighting(workload.object, _grace_at(workload), f"its grace is {written} s, the default")
 
 
 def _no_prestop(objects: Objects) -> Iterator[Sighting]:
