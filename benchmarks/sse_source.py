@@ -43,12 +43,18 @@ def token(finish: bytes = b"null") -> bytes:
 
 
 def last(tokens: int) -> bytes:
-    usage = b'{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":%d,"total_tokens":%d}}'
+    usage = (
+        b'{"object":"chat.completion.chunk","choices":[],'
+        b'"usage":{"prompt_tokens":7,"completion_tokens":%d,"total_tokens":%d}}'
+    )
     return event(usage % (tokens, tokens + 7)) + event(b"[DONE]") + b"0\r\n\r\n"
 
 
 TOKEN, LAST_TOKEN = token(), token(b'"length"')
-ROLE = event(b'{"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}')
+ROLE = event(
+    b'{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":""},'
+    b'"finish_reason":null}]}'
+)
 
 
 class Source:

