@@ -123,6 +123,8 @@ def _patched(addon: Addon, hooks: WebhooksSpec, hook: Json, port: int) -> Json:
     own = hook.get("namespaceSelector") or {}
     rule = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": spared}
     hook["namespaceSelector"] = own | {"matchExpressions": [*own.get("matchExpressions", []), rule]}
+    if hook["name"] in hooks.labelled:
+        hook["objectSelector"] = {"matchExpressions": [{"key": hooks.labelled[hook["name"]], "operator": "Exists"}]}
     return hook
 
 

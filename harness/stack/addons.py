@@ -1,7 +1,7 @@
 """Brings addons up on a control plane that runs: their objects, certificates and files, then their programs.
 
 async with running_addons(in_order(["keda"]), binaries, control_plane, kube, time_scale=1) as up:
-    ...  # up.kinds, up.ports, up.warnings
+    ...  # up.names, up.kinds, up.ports
 """
 
 from __future__ import annotations
@@ -41,12 +41,11 @@ _LOOK_S = 0.2
 
 @dataclass(slots=True)
 class Standing:
-    """The addons that are up. ``ports`` by ``addon/name``; ``warnings`` are for people."""
+    """The addons that are up. ``ports`` by ``addon/name``."""
 
     names: list[str] = field(default_factory=list)
     kinds: list[Resource] = field(default_factory=list)
     ports: dict[str, int] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
 
 
 @contextlib.asynccontextmanager
@@ -162,10 +161,6 @@ class Site:
         secure = url.startswith("https:")
         ours = secure and bool(self.addon.hosts)
         health = Health(url, self.control_plane.authority if ours else None, unchecked=secure and not ours)
-        if program.everywhere:
-            self.standing.warnings.append(
-                f"{program.name} listens on all interfaces of this machine: it knows no other"
-            )
         return Launch(
             program.name,
             (path, *(values.fill(word) for word in program.args)),

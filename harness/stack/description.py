@@ -21,7 +21,7 @@ from harness.spec.model import Count, CountFromZero, Flag, ObjectName, SpecModel
 from harness.stack.component import MODULES, Component, pinned_version
 
 FILE = "component.yaml"
-Emulated = Literal["karpenter", "kwok-nodes", "custom.metrics.k8s.io", "external.metrics.k8s.io", "metrics.k8s.io"]
+Emulated = Literal["karpenter", "kwok-nodes", "custom.metrics.k8s.io", "external.metrics.k8s.io"]
 """What surrounds the control plane and stands aside for the real thing: our Karpenter rules, our kubelets of nodes that
 are written for KWOK, our metrics APIs."""
 
@@ -60,6 +60,8 @@ class WebhooksSpec(SpecModel):
     port: Text
     only: tuple[Text, ...] = ()
     """Names of webhooks to keep; all, by default."""
+    labelled: dict[Text, Text] = Field(default_factory=dict)
+    """By a webhook's name, the label without which an object is not shown to it."""
     not_in: tuple[ObjectName, ...] = ("kube-system",)
     """Namespaces whose objects they leave alone, beside the addon's own."""
     converts: tuple[Text, ...] = ()

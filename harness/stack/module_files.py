@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -68,15 +69,21 @@ def _recipe(described: Described) -> str:
 
 
 def _module_folder(described: Described) -> Path:
+    """Where Go keeps the module: its build has put it there, so nothing is asked of the network."""
     source, toolchain = described.addon.source, described.addon.toolchain
     env = {**os.environ} | ({"GOTOOLCHAIN": toolchain} if toolchain else {})
-    argv = ["go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", source]
-    said = subprocess.run(argv, cwd=described.folder, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    folder = said.stdout.strip()
-    if said.returncode == 0 and not folder:  # pinned, and not downloaded yet
-        subprocess.run(["go", "mod", "download", source], cwd=described.folder, env=env, capture_output=True)
-        said = subprocess.run(argv, cwd=described.folder, env=env, capture_output=True, text=True)
-        folder = said.stdout.strip()
-    if said.returncode != 0 or not folder:
-        raise TargetError(f"Go does not find {source}: {said.stderr.strip() or 'not downloaded'}")
-    return Path(folder)
+
+    def go(*words: str) -> subprocess.CompletedProcess[str]:
+        argv, nothing = ["go", *words], subprocess.DEVNULL
+        return subprocess.run(argv, cwd=described.folder, env=env, capture_output=True, text=True, stdin=nothing)
+
+    try:
+        modules = Path(go("env", "GOMODCACHE").stdout.strip())
+        # In paths Go writes an upper-case letter as "!" and the lower-case one (golang.org/x/mod/module, EscapePath).
+        escaped = re.sub(r"[A-Z]", lambda letter: "!" + letter[0].lower(), f"{source}@v{described.version}")
+        said = "" if (modules / escaped).is_dir() else go("mod", "download", source).stderr
+    except FileNotFoundError:
+        raise TargetError(f"the files of {source} come from Go modules, and there is no `go` on PATH") from None
+    if not (modules / escaped).is_dir():
+        raise TargetError(f"Go did not bring {source} v{described.version}: {said.strip() or 'it does not say why'}")
+    return modules / escaped

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TypeVar
@@ -82,6 +82,9 @@ class ControlPlaneTarget:
         self._addons = addons
         self._addon_programs = addon_programs or Binaries({})
         self.standing = Standing()
+        self.real = (*self.real, *(f"{described.name} ({_told(described)})" for described in addons))
+        aside = wanted.config.aside
+        self.emulated = tuple(part for part in self.emulated if not _stands_aside(part, aside))
         self._config = wanted.config
         self._binaries = binaries
         self._folder = places.folder
@@ -221,6 +224,19 @@ class ControlPlaneTarget:
 
     def _clock_s(self, scenario_s: float) -> float:
         return scenario_s / self._config.time_scale
+
+
+def _told(described: Described) -> str:
+    """What a report says of a real component: who reads it may be on another machine than the one that ran it."""
+    everywhere = [program.name for program in described.addon.programs if program.everywhere]
+    listens = f"; {', '.join(everywhere)} listened on all interfaces" if everywhere else ""
+    return f"{described.addon.about}{listens}"
+
+
+def _stands_aside(emulated: str, aside: Collection[str]) -> bool:
+    return (emulated.startswith("Karpenter") and "karpenter" in aside) or (
+        emulated.startswith("the metrics pipeline") and "custom.metrics.k8s.io" in aside
+    )
 
 
 def settings_for(config: WorldConfig) -> Settings:
