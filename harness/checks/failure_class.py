@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import TYPE_CHECKING
 
 from harness.checks.story import LABELS
-from harness.history.autoscaler import autoscalers, pod_metrics, told
+from harness.checks.units import span_ns
+from harness.history.autoscaler import autoscalers, pod_metrics, replicas_min, told
 from harness.history.gpus import bought
 from harness.history.lives import Json, condition, disrupted, going, gpus_of, lives, node_of
 from harness.history.waiting import Wait, is_quota, refused
@@ -78,7 +80,9 @@ def _scale_up(history: History, finding: Finding) -> Classified | None:
 def _scale_down(history: History, finding: Finding) -> Classified | None:
     numbers = finding.numbers
     if numbers.get("late"):
-        return Classified(FailureClass.CANNOT_SCALE_IN, _why_kept(history))
+        over_ns = next((int(row.facts["over_ns"] or 0) for row in finding.evidence if "over_ns" in row.facts), 0)
+        limit_ns = span_ns(float(numbers.get("floor_s_max") or 0), history.run.time_scale)
+        return Classified(FailureClass.CANNOT_SCALE_IN, _why_kept(history, over_ns + limit_ns))
     if numbers.get("reversals"):
         return Classified(FailureClass.OSCILLATION, _why_swings(history))
     if numbers.get("nodes_short_lived"):
@@ -123,16 +127,28 @@ _BY_CHECK = {
 }
 
 
-def _why_kept(history: History) -> str:
-    """By what the autoscaler says at the end: it reads too much, it reads nothing, or it simply does not act."""
+def _why_kept(history: History, due_ns: int) -> str:
+    """By what the autoscaler says when it should be back at last: it reads too much, it reads nothing, or it simply
+    does not act. Later, with the load's end, it may read something else."""
     for scaler in autoscalers(history):
-        if condition(scaler.last, "ScalingActive").get("status") == "False":
+        said = scaler.at(due_ns) or scaler.last
+        if condition(said, "ScalingActive").get("status") == "False":
             return "autoscaler without a metric"
-        for metric, kept in pod_metrics(scaler.last).items():
-            read = told(scaler.last, metric)
-            if read is not None and read > kept * 0.9:
-                return "metric stays above its target without load"
+        for metric, kept in pod_metrics(said).items():
+            read = told(said, metric)
+            if read is not None and (read > kept * _TOLERANCE or _asks_for_more(said, read / kept)):
+                return "metric stays high without load"
     return "autoscaler does not lower the size"
+
+
+_TOLERANCE = 0.9
+"""So near to what it keeps an HPA leaves the size as it is."""
+
+
+def _asks_for_more(scaler: Json, ratio: float) -> bool:
+    """Whether by the HPA's own sum (size x read / kept, rounded up) what it reads needs more than its floor."""
+    size = int((scaler.get("status") or {}).get("currentReplicas") or 0)
+    return ceil(size * ratio) > replicas_min(scaler)
 
 
 def _why_swings(history: History) -> str:

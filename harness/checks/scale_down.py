@@ -340,6 +340,6 @@ def _evidence(history: History, seen: _Seen, excursions: list[Excursion]) -> tup
     for e in sorted(excursions, key=lambda e: e not in seen.late):
         after = f"back {both(e.back.t_ns - e.over_ns, scale)} after the last need" if e.back else "never back"
         text = f"{e.target.name} above its floor of {e.floor}, up to {e.peak}: {after}"
-        facts: dict[str, Value] = {"target": e.target.name, "floor": e.floor, "peak": e.peak}
+        facts: dict[str, Value] = {"target": e.target.name, "floor": e.floor, "peak": e.peak, "over_ns": e.over_ns}
         found.append(Evidence(f"objects:{(e.back or e.start).index}", e.start.t_ns, text, facts))
     return tuple(found)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.checks.failure_class import _OF_WAIT, FailureClass
+from harness.checks.failure_class import _OF_WAIT, FailureClass, _asks_for_more
 from harness.history.waiting import Wait, is_quota, never_created, waiting_in
 
 CLAIM = {"status": {"conditions": [{"type": "Launched", "status": "False", "message": "m"}]}}
@@ -55,3 +55,12 @@ def test_every_sub_cause_of_scaling_up_has_its_class() -> None:
     assert set(_OF_WAIT.values()) == {
         FailureClass.NO_NEW_CAPACITY, FailureClass.NODE_WITHOUT_POD, FailureClass.RUNNING_WITHOUT_TRAFFIC
     }  # fmt: skip
+
+
+def test_an_hpa_whose_metric_is_below_its_target_may_still_ask_for_more_than_the_floor() -> None:
+    def scaler(size: int) -> dict[str, object]:
+        return {"spec": {"minReplicas": 4}, "status": {"currentReplicas": size}}
+
+    assert _asks_for_more(scaler(5), 68 / 77)  # 4.4 replicas' worth, rounded up to what there is
+    assert not _asks_for_more(scaler(5), 60 / 77)  # 3.9: it could go, so it is not the metric that keeps it
+    assert not _asks_for_more(scaler(0), 9.0)
