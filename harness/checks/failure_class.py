@@ -128,17 +128,25 @@ _BY_CHECK = {
 
 
 def _why_kept(history: History, due_ns: int) -> str:
-    """By what the autoscaler says when it should be back at last: it reads too much, it reads nothing, or it simply
-    does not act. Later, with the load's end, it may read something else."""
+    """By what the autoscaler says from when it should have been back until the load ends: mostly it reads too much, it
+    reads nothing, or it simply does not act."""
     for scaler in autoscalers(history):
-        said = scaler.at(due_ns) or scaler.last
-        if condition(said, "ScalingActive").get("status") == "False":
+        late = [event.object for event in scaler.seen if due_ns < event.t_ns <= history.run.load_end_ns]
+        said = late or [scaler.at(due_ns) or scaler.last]
+        if condition(said[-1], "ScalingActive").get("status") == "False":
             return "autoscaler without a metric"
-        for metric, kept in pod_metrics(said).items():
-            read = told(said, metric)
-            if read is not None and (read > kept * _TOLERANCE or _asks_for_more(said, read / kept)):
-                return "metric stays high without load"
+        if 2 * sum(_high(one) for one in said) > len(said):
+            return "metric stays high without load"
     return "autoscaler does not lower the size"
+
+
+def _high(scaler: Json) -> bool:
+    """Whether what it reads of some metric forbids the floor."""
+    return any(
+        value > kept * _TOLERANCE or _asks_for_more(scaler, value / kept)
+        for metric, kept in pod_metrics(scaler).items()
+        if (value := told(scaler, metric)) is not None
+    )
 
 
 _TOLERANCE = 0.9
