@@ -74,7 +74,8 @@ def requests(history: History, spec: RequestsSpec) -> Finding:
         if (why := _compare(table.where(own), book)) is not None:
             found.append(why)
     ours = {f"{history.run.seed}-{request_id}" for request_id in attempts}
-    return _finding(history, spec, found, compared, open_, sum(len(e) for key, e in entries.items() if key not in ours))
+    foreign = sum(len(e) for key, e in entries.items() if key not in ours)
+    return _finding(history, spec, found, compared, open_, foreign, table)
 
 
 def _agreement(table: Rows) -> Callable[[int, LedgerEntry], bool]:
@@ -93,7 +94,13 @@ def _agreement(table: Rows) -> Callable[[int, LedgerEntry], bool]:
 
 
 def _finding(
-    history: History, spec: RequestsSpec, found: list[Disagreement], compared: int, open_: int, foreign: int
+    history: History,
+    spec: RequestsSpec,
+    found: list[Disagreement],
+    compared: int,
+    open_: int,
+    foreign: int,
+    table: Rows,
 ) -> Finding:
     lost, repeated = sum(d.lost for d in found), sum(d.repeated for d in found)
     answers = sum(d.answers for d in found)
@@ -109,7 +116,12 @@ def _finding(
         status, sentence = Status.UNKNOWN, "no request stands in both books, so nothing was compared"
     else:
         status = Status.PASS
-        sentence = f"{count(compared, 'request')} in both books: each answered once, no token lost or repeated"
+        cut = int((table.sent & ~table.ok & ~table.hung_up_by_plan).sum())
+        sentence = (
+            f"{count(compared, 'request')} in both books: none answered twice, no token of a whole answer lost or "
+        )
+        sentence += "repeated"
+        sentence += f"; {count(cut, 'answer')} that did not come whole are no matter of this check" if cut else ""
         sentence += f" ({count(lost + repeated, 'token')} and {count(answers, 'answer')} allowed)" if found else ""
     numbers: dict[str, Value] = {
         "compared": compared, "tokens_lost": lost, "tokens_repeated": repeated, "answers_repeated": answers,

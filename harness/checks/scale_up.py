@@ -134,7 +134,11 @@ def _sentence(
 ) -> str:
     scale = history.run.time_scale
     times = [took for replica, _, _ in answers if (took := took_ns(replica)) is not None]
-    apart = f"; {count(len(replaced), 'replacement')} reported apart" if replaced else ""
+    apart = ""
+    if replaced:
+        came = sum(1 for replica in replaced if replica.served_ns is not None)
+        apart = f"; {count(len(replaced), 'replacement')} reported apart"
+        apart += f", of which {came or 'none'} served" if came < len(replaced) else ""
     if not answers:
         return f"no replica was added during the load, so scaling up was not put to the test{apart}"
     troubled = [why for _, status, why in answers if status is not Status.PASS]

@@ -10,6 +10,8 @@ from typing import Any
 from harness.errors import BadInput, Where
 from harness.verdict import Diagnosis, Evidence, Finding, Role, Status, Value, Verdict
 
+EVIDENCE_ROWS = 500
+"""Rows of evidence that are written of one finding, the telling ones first; ``explain`` gives all."""
 VERDICT_SCHEMA = "gpu-harness/verdict/1"
 """The version of what is written here: ``harness/schemas/verdict.json``."""
 
@@ -60,7 +62,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "exercised": finding.exercised,
         "needs": list(finding.needs),
         "numbers": _values(finding.numbers),
-        "evidence": [_row(row) for row in finding.evidence],
+        "evidence": [_row(row) for row in finding.evidence[:EVIDENCE_ROWS]],
+        "evidence_rows": len(finding.evidence),
     }
 
 

@@ -46,7 +46,10 @@ def story_parts(story: str) -> dict[str, str]:
 
 def retold(story: str, cause: str, change: str) -> str:
     """The same story with the cause that the whole of the run bears out, which one check alone does not see."""
-    parts = story_parts(story) | {CAUSE: cause.rstrip("."), CHANGE: change.rstrip(".")}
+    parts = story_parts(story)
+    own = parts.get(CAUSE, NOT_TOLD)
+    seen = f"{parts.get(HAPPENED, '')}; seen by this check: {own}" if own != NOT_TOLD else parts.get(HAPPENED, "")
+    parts |= {HAPPENED: seen, CAUSE: cause.rstrip("."), CHANGE: change.rstrip(".")}
     return " ".join(f"{label} {parts[label]}." for label in LABELS if parts.get(label))
 
 

@@ -146,8 +146,9 @@ def _slow_up(case: Case, scaler: Life, target: Life) -> Iterator[Suspect]:
         at = target.at(need.start_ns)
         if need.start_ns < case.start_ns or at is None or int(at.get("spec", {}).get("replicas", 1)) >= most:
             continue
-        in_time = need.end_ns + case.ns(_HESITATES_S)
-        raised = next((t for t in raises if need.start_ns - case.ns(2) <= t <= in_time), None)
+        raised = next((t for t in raises if t >= need.start_ns - case.ns(2)), None)
+        if raised is not None and any(need.end_ns < other.start_ns <= raised for other in needs(case.history)):
+            raised = None  # it answers another need
         waited = (raised if raised is not None else need.end_ns) - need.start_ns
         if waited <= (allowed if raised is not None else case.ns(SUSTAINED_S + window_s)):
             continue

@@ -78,7 +78,10 @@ def test_the_parts_of_a_story_are_read_back() -> None:
 def test_a_story_is_retold_with_the_cause_of_the_whole_run() -> None:
     story = tell(promised="p", happened="h", cause="its own guess", change="its own advice")
     told = story_parts(retold(story, GATEWAY.sentence, ""))
-    assert told == {"Promised:": "p", "What happened:": "h", "First cause:": GATEWAY.sentence}
+    seen = "h; seen by this check: its own guess"
+    assert told == {"Promised:": "p", "What happened:": seen, "First cause:": GATEWAY.sentence}
+    untold = story_parts(retold(tell(promised="p", happened="h"), GATEWAY.sentence, "c"))
+    assert untold["What happened:"] == "h" and untold["What to change:"] == "c"
     assert story_parts(tell(promised="p", happened="h"))["First cause:"] == NOT_TOLD
 
 

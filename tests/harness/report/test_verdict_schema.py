@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from harness.checks.judge import judge
-from harness.checks.serialise import VERDICT_SCHEMA, load_verdict, verdict_to_json
+from harness.checks.serialise import EVIDENCE_ROWS, VERDICT_SCHEMA, load_verdict, verdict_to_json
 from harness.history.reader import History
 from harness.schemas import SCHEMAS, schema_text
 from harness.spec.checks import CHECK_SPECS, GangSpec, GracefulDrainSpec, PdbSpec, SloSpec
@@ -56,9 +57,9 @@ def test_the_schema_says_every_key_and_word_that_is_written(schema: Draft202012V
     document: dict[str, Any] = json.loads(verdict_to_json(merge([INFINITE])))
     words = schema.schema["$defs"]
     (finding,) = document["findings"]
-    later = {"causes"}  # came within the version, so that older files have none
-    assert set(document) == set(schema.schema["properties"]) == set(schema.schema["required"]) | later
-    assert set(finding) == set(words["finding"]["properties"]) == set(words["finding"]["required"])
+    # Causes and the number of evidence rows came within the version, so that older files have none.
+    assert set(document) == set(schema.schema["properties"]) == set(schema.schema["required"]) | {"causes"}
+    assert set(finding) == set(words["finding"]["properties"]) == set(words["finding"]["required"]) | {"evidence_rows"}
     assert set(finding["evidence"][0]) == set(words["evidence"]["properties"]) == set(words["evidence"]["required"])
     assert set(words["status"]["enum"]) == {status.value for status in Status}
     assert set(words["finding"]["properties"]["role"]["enum"]) == {role.value for role in Role}
@@ -78,3 +79,10 @@ def test_the_schema_refuses_what_is_none(schema: Draft202012Validator, key: str,
 def test_each_check_has_a_name_that_the_schema_allows() -> None:
     assert all(name for name in CHECK_SPECS)
     assert set(SCHEMAS) == {"verdict"}
+
+
+def test_of_many_rows_of_evidence_the_first_are_written_and_all_are_counted() -> None:
+    rows = tuple(Evidence(f"requests:{n}", n, "late") for n in range(EVIDENCE_ROWS + 3))
+    (finding,) = json.loads(verdict_to_json(merge([replace(INFINITE, evidence=rows)])))["findings"]
+    assert len(finding["evidence"]) == EVIDENCE_ROWS
+    assert finding["evidence_rows"] == EVIDENCE_ROWS + 3

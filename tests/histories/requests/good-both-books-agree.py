@@ -17,5 +17,5 @@ def case() -> Case:
         story.served(story.request(10 + n, "llm-a"), "llm-a")
     story.served(story.request(30, "llm-b", Outcome.RESET_MID_STREAM, chunks=12), "llm-b", 15, None)
     story.served(99, "llm-b")
-    says = ("11 requests in both books: each answered once, no token lost or repeated",)
+    says = ("11 requests in both books: none answered twice, no token of a whole answer lost or repeated",)
     return Case(story.build(), says, (), {}, 11, {"of_others": 1})
