@@ -17,11 +17,12 @@ import yaml
 from harness.commands import run_command_line
 from harness.errors import BadInput, ExitCode, GuardRefused
 from harness.faults.cluster_journal import KEPT_LABEL
+from harness.faults.guards import OPT_IN_LABEL, OPT_IN_VALUE
 from harness.faults.permissions import Need, rbac_objects
 from harness.inspection.cluster import rbac, read_cluster
 from harness.inspection.objects import Known
 from harness.kube.http import HttpKube
-from harness.kube.port import CONFIG_MAP, DEPLOYMENT, LEASE, NAMESPACE, ApiError, Json, Resource
+from harness.kube.port import CONFIG_MAP, DEPLOYMENT, LEASE, NAMESPACE, NODE, ApiError, Json, Resource
 from harness.run.allowing import missing, needs_of
 from harness.spec.experiment import load_experiment
 from harness.stack.find import Binaries
@@ -67,9 +68,13 @@ class Foreign:
                 await asyncio.sleep(0.2)
         return path
 
-    async def label(self, labels: dict[str, str | None]) -> None:
+    async def opt_in(self) -> None:
+        """The workload's namespace, and all nodes."""
+        labels = {"metadata": {"labels": {OPT_IN_LABEL: OPT_IN_VALUE}}}
         async with HttpKube(self.connection.kubeconfig) as admin:
-            await admin.patch(NAMESPACE, NS, {"metadata": {"labels": labels}})
+            await admin.patch(NAMESPACE, NS, labels)
+            for node in (await admin.list(NODE)).items:
+                await admin.patch(NODE, node["metadata"]["name"], labels)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +110,7 @@ def test_what_is_not_open_to_faults_is_left_alone(foreign: Foreign, account: Pat
 def test_without_yes_it_is_a_dry_run(
     foreign: Foreign, account: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    foreign.runner.run(foreign.label({"gpu-harness.dev/faults": "allowed"}))
+    foreign.runner.run(foreign.opt_in())
     assert run_command_line(["run", str(EXPERIMENT), *flags(foreign, account), "--reports", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "nothing was touched" in out and "NO " not in out
@@ -115,7 +120,7 @@ def test_without_yes_it_is_a_dry_run(
 def test_a_run_with_exactly_its_role_ends_in_a_verdict_and_leaves_nothing(
     foreign: Foreign, account: Path, tmp_path: Path
 ) -> None:
-    foreign.runner.run(foreign.label({"gpu-harness.dev/faults": "allowed"}))
+    foreign.runner.run(foreign.opt_in())
     command = [sys.executable, "-m", "harness.cli", "run", str(EXPERIMENT), *flags(foreign, account), "--yes"]
     done = subprocess.run(
         [*command, "--reports", str(tmp_path), "--plain"], capture_output=True, text=True, timeout=RUN_WITHIN_S,
@@ -142,8 +147,9 @@ async def _left(foreign: Foreign) -> list[str]:
         leases = (await admin.list(LEASE, NS)).items
         journals = (await admin.list(CONFIG_MAP, NS, label_selector=KEPT_LABEL)).items
         image = (await admin.get(DEPLOYMENT, "llm", NS))["spec"]["template"]["spec"]["containers"][0]["image"]
+        cordoned = [n for n in (await admin.list(NODE)).items if n["spec"].get("unschedulable")]
     bad = [image] if image != "vllm/vllm-openai:v0.32.0" else []
-    return [obj["metadata"]["name"] for obj in (*leases, *journals)] + bad
+    return [obj["metadata"]["name"] for obj in (*leases, *journals, *cordoned)] + bad
 
 
 def test_an_inspection_needs_no_more_than_its_role(foreign: Foreign) -> None:
