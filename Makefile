@@ -51,7 +51,7 @@ behaviour: $(READY)  ## scenarios on the embedded control plane and on a real on
 test-controlplane: $(READY)  ## the shipped experiments on a real control plane; exits 77 where its programs are missing
 	@$(BIN)/python tests/whole_runs/repeat.py --target controlplane --seeds 1 --reports reports/controlplane
 
-test-node: $(READY)  ## experiments and 20 rounds of up and down on real kubelets (root on Linux; builds what is missing; else 77)
+test-node: $(READY)  ## experiments and rounds of up and down on real kubelets (root on Linux; builds what is missing; else 77)
 	@$(BIN)/python tests/node/whole.py $(ARGS)
 
 test-real-vllm: $(READY)  ## real vLLM servers beside the fake and as pods; installs one on first use (3 GB, minutes; exits 77 where it cannot)

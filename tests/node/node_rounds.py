@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fakes.config import PoolConfig, WorldConfig
 from harness.targets.choosing import TARGETS
-from harness.targets.node.cgroups import PREFIX, ROOT
+from harness.targets.node.cgroups import ROOT
 from harness.targets.wanted import Places, Wanted
 
 UP_WITHIN_S = 240.0
@@ -46,6 +46,7 @@ def one_round(folder: Path, *, kill: bool) -> Round:
         if not line.startswith('{"up'):
             child.kill()
             raise RuntimeError(f"it did not come up; its logs: {folder / 'logs'}")
+        ours = json.loads((folder / "machines/room.json").read_text())["cgroup"]
         ended_s = time.monotonic()
         if kill:
             child.send_signal(signal.SIGKILL)
@@ -54,7 +55,7 @@ def one_round(folder: Path, *, kill: bool) -> Round:
         child.wait()
     left: set[str] = set()
     while time.monotonic() - ended_s < GONE_WITHIN_S:
-        left = whats_there(folder) - before
+        left = (whats_there(folder) | _cgroups(ours)) - before
         if not left:
             break
         time.sleep(0.2)
@@ -62,9 +63,8 @@ def one_round(folder: Path, *, kill: bool) -> Round:
 
 
 def whats_there(folder: Path) -> set[str]:
-    """Processes, mounts, cgroups, interfaces and files that a machine could leave behind."""
-    found = {f"cgroup {path}" for path in ROOT.glob(f"*/{PREFIX}*")} | {f"cgroup {p}" for p in ROOT.glob(f"{PREFIX}*")}
-    found |= {f"interface {path.name}" for path in Path("/sys/class/net").iterdir()}
+    """Processes, mounts, interfaces and files that a machine could leave behind."""
+    found = {f"interface {path.name}" for path in Path("/sys/class/net").iterdir()}
     found |= {f"mount {line}" for line in Path("/proc/self/mountinfo").read_text().splitlines() if str(folder) in line}
     found |= {f"file {path}" for path in folder.glob("*") if path.name != "logs"}
     found |= {f"file {path}" for path in Path("/var/lib").iterdir()}
@@ -76,6 +76,10 @@ def whats_there(folder: Path) -> set[str]:
         if str(folder) in words and int(process.name) != os.getpid():
             found.add(f"process {process.name} {words[:120]}")
     return found
+
+
+def _cgroups(beginning: str) -> set[str]:
+    return {f"cgroup {path}" for pattern in (f"{beginning}*", f"*/{beginning}*") for path in ROOT.glob(pattern)}
 
 
 async def _hold(folder: Path) -> None:

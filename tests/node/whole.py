@@ -94,7 +94,7 @@ def rounds(count: int) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", choices=("experiments", "rounds"))
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=6, help="of up and down, beside those of the experiments")
     parser.add_argument("--reports", type=Path, default=ROOT / "reports/node")
     args = parser.parse_args()
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
 PREFIX = "gpu-harness-"
-_REMOVE_WITHIN_S = 10.0
+_REMOVE_WITHIN_S = 30.0
 
 
 def hierarchies(root: Path = ROOT) -> list[Path]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from harness.run.parent import watch_parent
 from harness.targets.node import cgroups
 
-REMOVE_WITHIN_S = 10.0
+REMOVE_WITHIN_S = 60.0
 
 
 def clean(prefix: str, folder: Path) -> list[Path]:

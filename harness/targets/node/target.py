@@ -36,7 +36,7 @@ from harness.targets.real_pods import MODEL_SERVER, for_real_kubelets, images_in
 
 MACHINES = "machines"
 UP_WITHIN_S = 90.0
-CLEAN_GRACE_S = 30.0
+CLEAN_GRACE_S = 90.0
 TOOLS = ("unshare", "nsenter", "ip", "mount")
 
 
