@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from failing_examples import ON_REAL_SERVERS
 from matrix_causes import NAMES, first_line, missing_words
 from matrix_cells import Cell, Said, run_cell, run_row
 from matrix_clauses import CLAUSES, without_a_clause
@@ -60,7 +61,7 @@ def test_rows_name_checks_that_exist_and_say_what_they_must_say() -> None:
 
 def test_every_clause_of_a_check_s_promise_is_broken_by_a_row_of_that_check() -> None:
     by_name = {row.name: row for row in ROWS}
-    assert set(CLAUSES) == {*CHECKS, "validity"}
+    assert set(CLAUSES) == {*CHECKS, "validity"} - set(ON_REAL_SERVERS)
     for check, clauses in CLAUSES.items():
         for text, names in clauses:
             assert names, (check, text)
