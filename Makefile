@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo controlplane stack stack-all test test-crash test-controlplane test-node behaviour repeat bench verdict-matrix verdict-matrix-real verdict-matrix-worse verdict-causes fault-matrix gate check format lock clean
+.PHONY: help setup demo controlplane stack stack-all test test-crash test-controlplane test-kind test-node behaviour repeat bench verdict-matrix verdict-matrix-real verdict-matrix-worse verdict-causes fault-matrix gate check format lock clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -56,6 +56,9 @@ test-node: $(READY)  ## experiments and rounds of up and down on real kubelets (
 
 test-real-vllm: $(READY)  ## real vLLM servers beside the fake and as pods; installs one on first use (3 GB, minutes; exits 77 where it cannot)
 	@$(BIN)/python tests/real_vllm/whole.py $(ARGS)
+
+test-kind: $(READY)  ## real kind clusters from nothing but Debian packages and Go modules (Linux, root; exits 77 where it cannot)
+	@$(BIN)/python tests/kind/whole.py $(ARGS)
 
 conformance: $(READY)  ## the embedded API beside a real kube-apiserver, case by case (77 where the programs are missing)
 	@$(BIN)/python tests/conformance/whole.py --rounds 3 --write docs/conformance.md

@@ -7,7 +7,7 @@ pool of stock 1 whose only instance is reclaimed stays empty.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
@@ -78,7 +78,11 @@ class Cloud:
         boot: Listener,
         lost: Listener,
         bugs: Collection[PlantedBug] = (),
+        machines: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
+        """``machines``: by pool, those that there are to give, by name. One that was given back is given again. Without
+        it each instance is a new one."""
+        self._machines = machines
         self.pools = {pool.name: pool for pool in pools}
         self.instances: dict[str, Instance] = {}
         self.on_notice: list[Listener] = []
@@ -109,9 +113,21 @@ class Cloud:
         self._timers.clear()
 
     def next_name(self, pool: str) -> str:
-        """A node name that was never used."""
+        """A node name that was never used, or that of a machine that nobody uses now."""
+        if self._machines is not None:
+            return self._free_machine(pool)
         self._numbers[pool] += 1
         return f"{pool}-{self._numbers[pool]}"
+
+    def _free_machine(self, pool: str) -> str:
+        """Those that were never used come first, so that what is looked at afterwards still has one story."""
+        assert self._machines is not None
+        by_name = {name: self.instances.get(instance_id(name)) for name in self._machines[pool]}
+        free = [n for n, i in by_name.items() if i is None or (i.state is InstanceState.TERMINATED and not i.reclaimed)]
+        free.sort(key=lambda name: by_name[name] is not None)
+        if not free:
+            raise OutOfStock(f"pool {pool} has no machine left")
+        return free[0]
 
     def stock(self, pool: str) -> int:
         """How many more instances the pool can give."""

@@ -46,8 +46,10 @@ def provider_id(pool: PoolConfig, node: str) -> str:
 
 def instance_of(provider: str) -> str:
     """The instance's id in a ``spec.providerID``; empty when it names none of ours. Karpenter's kwok provider writes
-    the node's name there."""
+    the node's name there; kind's nodes are named after their containers, as ``kind://docker/CLUSTER/NAME``."""
     scheme, _, rest = provider.partition("://")
+    if scheme == "kind":
+        return instance_id(rest.rpartition("/")[2])
     if scheme == "kwok":
         return instance_id(rest)
     return rest.rpartition("/")[2] if scheme == "fake" else ""

@@ -101,6 +101,10 @@ class Fault(SpecModel, ABC):
 
     after_s: SecondsFromZero
 
+    def cannot_on(self, target: str) -> str | None:
+        """Why a target that has this fault cannot have it with these arguments; None where it can."""
+        return None
+
     @property
     def starts_s(self) -> float:
         """Scenario second at which it begins, counted from the load's start."""

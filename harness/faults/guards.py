@@ -7,7 +7,7 @@ from math import ceil
 from typing import Protocol
 
 from harness.errors import GuardRefused
-from harness.faults.fault import fidelity_on, why_unsupported
+from harness.faults.fault import Fault, fidelity_on, why_unsupported
 from harness.faults.fidelity import EMBEDDED, VIRTUAL, Fidelity
 from harness.faults.pick import FleetNode
 from harness.faults.registry import FAULTS
@@ -42,6 +42,20 @@ def check_guards(actions: Sequence[Planned], target: str) -> dict[str, Fidelity]
             hint=f"run it on {', '.join(able)}, or take the action out" if able else "take the action out",
         )
     return found
+
+
+class PlannedFault(Planned, Protocol):
+    @property
+    def fault(self) -> Fault: ...
+
+
+def check_arguments(actions: Sequence[PlannedFault], target: str) -> None:
+    """GuardRefused names every fault that the target has, but not in this way."""
+    said = [f"{a.fault_id} ({why})" for a in actions if (why := a.fault.cannot_on(target)) is not None]
+    if said:
+        raise GuardRefused(
+            f"target {target} cannot do this: {', '.join(said)}", hint="change its arguments, or take the action out"
+        )
 
 
 def check_targets(fault_id: str, targets: Sequence[str], count: int, fleet: Sequence[FleetNode], target: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.errors import BadInput, Where
 from harness.faults.fidelity import CONTROL_PLANE, EMBEDDED, KUBECONFIG, VIRTUAL
-from harness.faults.guards import check_caps, check_guards
+from harness.faults.guards import check_arguments, check_caps, check_guards
 from harness.faults.scene import Scene
 from harness.plan.plan import Plan, plan_experiment, plan_profile
 from harness.plan.trace import TraceCut
@@ -15,10 +15,10 @@ from harness.spec.document import read_document
 from harness.spec.experiment import Experiment, load_experiment
 from harness.spec.loadprofile import LoadProfile, load_profile
 from harness.stack.description import kinds
-from harness.targets.choosing import check_stack, check_target, check_world, why_not_embedded
+from harness.targets.choosing import check_stack, check_target, check_world, fleet_of, why_not_embedded
 from harness.targets.foreign import Foreign, Survey, survey
 from harness.targets.manifests import read_manifests
-from harness.targets.wanted import planned_fleet, wanted_by
+from harness.targets.wanted import wanted_by
 
 TIME_SCALE_MAX = 1000.0
 
@@ -107,6 +107,7 @@ def prepare(
         target = VIRTUAL
     check_stack(target, experiment)
     check_guards(experiment.actions, target)
+    check_arguments(experiment.actions, target)
     read_manifests(experiment.action_manifests.values(), kinds(experiment.settings.stack))
     found = survey(experiment, foreign) if foreign is not None else None
     scene = Scene(nodes=found.fleet, pools=found.pools) if found else _scene_of_the_world(experiment, target, seed)
@@ -119,7 +120,7 @@ def _scene_of_the_world(experiment: Experiment, target: str, seed: int) -> Scene
     """Of a cluster that we will start: what its world will have."""
     wanted = wanted_by(experiment, seed)
     check_world(target, wanted, experiment)
-    return Scene(nodes=planned_fleet(wanted.config), pools=tuple(pool.name for pool in wanted.config.pools))
+    return Scene(nodes=fleet_of(target, wanted), pools=tuple(pool.name for pool in wanted.config.pools))
 
 
 def _rescaled(experiment: Experiment, profile: LoadProfile, time_scale: float) -> tuple[Experiment, LoadProfile]:

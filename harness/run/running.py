@@ -50,9 +50,9 @@ def run_experiment(
     experiment, plan = prepared.experiment, prepared.plan
     make_target = _maker(prepared, bin_dir)
     run_dir, spec_path, command = begin_run(prepared, reports, args)
-    places = Places(folder=run_dir.path, logs=run_dir.logs, ledger=run_dir.ledger)
-    target = make_target(places)
     with handlers_kept(), make_view(plain) as view:
+        places = Places(folder=run_dir.path, logs=run_dir.logs, ledger=run_dir.ledger, say=view.say)
+        target = make_target(places)
         supervisor = Supervisor(
             experiment, prepared.profile, plan, target, run_dir, view, command=command, spec_path=spec_path
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness.errors import BadInput, Where
 from harness.faults.fidelity import EMBEDDED, KUBECONFIG, VIRTUAL
+from harness.faults.pick import FleetNode
 from harness.spec.experiment import Experiment
 from harness.stack.catalogue import CONTROL_PLANE
 from harness.stack.description import in_order
@@ -16,9 +17,12 @@ from harness.targets.base import Target
 from harness.targets.controlplane.bugs import refuse_bugs_without_a_place
 from harness.targets.controlplane.target import ControlPlaneTarget
 from harness.targets.embedded import EmbeddedTarget
+from harness.targets.kind.bugs import refuse_bugs_without_a_place_on_kind
+from harness.targets.kind.commands import KindCommands, find_docker, find_kind
+from harness.targets.kind.target import KindTarget, cluster_name, planned_kind_fleet
 from harness.targets.manifests import refused_by_the_embedded_api
 from harness.targets.node.target import NodeTarget, refuse_unable_machine
-from harness.targets.wanted import Places, Wanted
+from harness.targets.wanted import Places, Wanted, planned_fleet
 
 _WORLD = "extensions.gpu-harness.world"
 EMULATED_GATES = frozenset({"GenericWorkload"})
@@ -44,6 +48,11 @@ def _controlplane(bin_dir: Path | None) -> MakeTarget:
     return make
 
 
+def _kind(bin_dir: Path | None) -> MakeTarget:
+    commands = KindCommands(find_docker(), find_kind(bin_dir), cluster_name(), Path())
+    return lambda wanted, places: KindTarget(wanted, commands, places)
+
+
 HAVE_A_REAL_API_SERVER = (ControlPlaneTarget.name, "node", "kind", "kubeconfig")
 
 
@@ -62,6 +71,7 @@ TARGETS: dict[str, Callable[[Path | None], MakeTarget]] = {
     "embedded": _embedded,
     "controlplane": _controlplane,
     "node": _node,
+    "kind": _kind,
 }
 """By name: from the folder of real programs, if one was named, to what makes the target."""
 
@@ -71,6 +81,9 @@ def check_world(target: str, wanted: Wanted, experiment: Experiment) -> None:
     if target in (ControlPlaneTarget.name, NodeTarget.name):
         where = Where(str(experiment.path), key=f"{_WORLD}.planted_bugs")
         refuse_bugs_without_a_place(wanted.config.planted_bugs, where)
+    elif target == KindTarget.name:
+        where = Where(str(experiment.path), key=f"{_WORLD}.planted_bugs")
+        refuse_bugs_without_a_place_on_kind(wanted.config.planted_bugs, where)
     elif target in (EMBEDDED, VIRTUAL) and (why := why_not_embedded(wanted, experiment)) is not None:
         raise why
 
@@ -85,6 +98,11 @@ def why_not_embedded(wanted: Wanted, experiment: Experiment) -> BadInput | None:
         what = f"pool {pool.name!r} offers its GPUs by claim (dra), and the embedded API does not serve that"
         return BadInput(what, where=Where(path, key=f"{_WORLD}.pools"), hint=hint)
     return refused_by_the_embedded_api((*experiment.manifest_files, *experiment.action_manifests.values()))
+
+
+def fleet_of(target: str, wanted: Wanted) -> Sequence[FleetNode]:
+    """The nodes that the target will have at the start, as its plan names them."""
+    return planned_kind_fleet(wanted.config) if target == KindTarget.name else planned_fleet(wanted.config)
 
 
 def check_stack(target: str, experiment: Experiment) -> None:

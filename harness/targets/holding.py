@@ -21,6 +21,8 @@ from harness.targets.choosing import TARGETS
 from harness.targets.wanted import Places, Wanted, two_empty_nodes, wanted_by, with_stack
 
 LOOK_S = 0.5
+PROGRESS = "... "
+"""How a line of our words begins that tells what the target is at."""
 
 
 async def hold(target: Target, folder: Path, ttl_s: float) -> None:
@@ -57,6 +59,10 @@ async def _with_fingerprint(connection: Connection) -> Connection:
         return replace(connection, fingerprint=await kube.fingerprint())
 
 
+def _say(text: str) -> None:
+    print(f"{PROGRESS}{text}", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m harness.targets.holding")
     parser.add_argument("--folder", type=Path, required=True)
@@ -73,7 +79,7 @@ def main() -> int:
         else:
             wanted = Wanted(two_empty_nodes(args.seed))
         wanted = with_stack(wanted, args.stack)
-        target = TARGETS[args.target](args.bin_dir)(wanted, Places(args.folder, args.folder / "logs"))
+        target = TARGETS[args.target](args.bin_dir)(wanted, Places(args.folder, args.folder / "logs", say=_say))
         asyncio.run(hold(target, args.folder, args.ttl_s))
     except HarnessError as error:
         print(f"gpu-harness: {error}", file=sys.stderr)

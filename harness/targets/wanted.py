@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,14 +16,19 @@ from harness.stack.description import kinds, set_aside
 from harness.targets.manifests import read_manifests
 
 
+def _to_nobody(text: str) -> None:
+    """For who shows no progress."""
+
+
 @dataclass(frozen=True, slots=True)
 class Places:
     """Where a target may write: its own files, its logs, and the book that the fake model servers keep of what they
-    send, if anybody wants it."""
+    send, if anybody wants it. ``say`` shows a person what it is at."""
 
     folder: Path
     logs: Path
     ledger: Path | None = None
+    say: Callable[[str], None] = _to_nobody
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 from harness.faults.fault import Strike, Variant
-from harness.faults.fidelity import ON_MACHINES, FidelityMap
+from harness.faults.fidelity import ON_MACHINES, REAL_KUBELETS, FidelityMap
 from harness.faults.holding import NodeHoldFault, turn
 from harness.faults.port import Ground
 from harness.faults.sight import pods_of
@@ -47,6 +47,11 @@ class DeviceAllocate(NodeHoldFault):
     how: Literal["fails", "slow", "stale"] = "fails"
     slow_s: Seconds = 60.0
     devices: Count = 1
+
+    def cannot_on(self, target: str) -> str | None:
+        if self.how == "stale" and target in REAL_KUBELETS:
+            return "the books of a real kubelet cannot be falsified from outside"
+        return None
 
     def seen_s(self) -> float:
         return self.hold_s  # it shows when the next pod comes

@@ -25,7 +25,7 @@ from harness.faults.senses import senses_of
 from harness.faults.undo import NothingLeft
 from harness.spec.model import Count, CountFromZero, Ratio, Text
 
-BY_OUR_GATEWAY: FidelityMap = dict.fromkeys(("embedded", "controlplane", "node"), Fidelity.NATIVE)
+BY_OUR_GATEWAY: FidelityMap = dict.fromkeys(("embedded", "controlplane", "node", "kind"), Fidelity.NATIVE)
 """The requests are real everywhere; that they came is seen where the gateway counts them by user."""
 QUIET_S = 30.0
 """Scenario seconds without one more of them after which they are over."""

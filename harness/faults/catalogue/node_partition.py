@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from harness.faults.fault import Strike, Variant
-from harness.faults.fidelity import NODE, ON_MACHINES, FidelityMap
+from harness.faults.fidelity import KIND, ON_MACHINES, REAL_KUBELETS, FidelityMap
 from harness.faults.holding import NodeHoldFault, turn
 from harness.faults.permissions import Need
 from harness.faults.seen_traffic import silent_nodes
@@ -48,10 +48,15 @@ class NodePartition(NodeHoldFault):
         for node in strike.targets:
             if self.side != "clients":
                 # Hollow kubelets that reach nobody and those that stand still look alike; real ones do not.
-                await turn(strike, "node.kubelet", node, "cut_off" if strike.ground.target == NODE else "silent")
+                await turn(strike, "node.kubelet", node, self._cut(strike.ground.target))
             if self.side != "api":
                 cut = {"latency_ms": 0, "loss_ratio": 1, "reset_ratio": 0}
                 await turn(strike, "net.link", f"node/{node}", cut)
+
+    def _cut(self, target: str) -> str:
+        if target not in REAL_KUBELETS:
+            return "silent"
+        return "disconnected" if self.side == "both" and target == KIND else "cut_off"
 
     async def signs(self, strike: Strike) -> dict[str, str]:
         """For both sides both must show."""

@@ -6,7 +6,7 @@ import asyncio
 from typing import ClassVar, Literal
 
 from harness.faults.fault import Strike, Variant
-from harness.faults.fidelity import ON_MACHINES, FidelityMap
+from harness.faults.fidelity import ON_MACHINES, REAL_KUBELETS, FidelityMap
 from harness.faults.holding import NodeHoldFault, flap, turn
 from harness.faults.permissions import Need
 from harness.faults.sight import condition, is_ready, nodes_of, renew_times
@@ -17,6 +17,7 @@ SILENT_S = 25.0
 """Scenario seconds without a renewal after which a lease has stopped: a kubelet renews it each 10."""
 NOT_READY_S = 75.0
 """By then the node controller has noticed: it looks each 5 s and waits for 50."""
+_NEED_A_MACHINE = ("off", "disconnected", "runtime_down")
 _ONE = {"selector": "nvidia.com/gpu.present=true", "count": 1}
 
 
@@ -52,10 +53,18 @@ class NodeSilent(NodeHoldFault):
         ),
     )
 
-    how: Literal["silent", "frozen"] = "silent"
+    how: Literal["silent", "frozen", "off", "disconnected", "runtime_down"] = "silent"
+    """What ails the machine. The last three need one that is real: its power, its network, its container runtime."""
     until: Literal["lease stops", "not ready"] = "lease stops"
     flaps: Count = 1
     stagger_s: SecondsFromZero = 0.0
+
+    def cannot_on(self, target: str) -> str | None:
+        if self.how in _NEED_A_MACHINE and target not in REAL_KUBELETS:
+            return f"{self.how}: its nodes are no machines; there is silent and frozen"
+        if self.how == "runtime_down" and self.until == "lease stops":
+            return "runtime_down: a kubelet without its container runtime renews its lease; say until: not ready"
+        return None
 
     def seen_s(self) -> float:
         first_s = NOT_READY_S if self.until == "not ready" else SILENT_S + 15.0

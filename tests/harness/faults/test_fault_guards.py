@@ -5,8 +5,10 @@ from dataclasses import dataclass
 import pytest
 
 from harness.errors import GuardRefused
+from harness.faults.catalogue.node_silent import NodeSilent
+from harness.faults.fault import Fault, NodePick
 from harness.faults.fidelity import TARGETS, VIRTUAL, Fidelity
-from harness.faults.guards import OPT_IN_LABEL, check_guards, check_targets
+from harness.faults.guards import OPT_IN_LABEL, check_arguments, check_guards, check_targets
 from harness.faults.pick import FleetNode
 from harness.faults.registry import FAULTS
 from harness.faults.undoing import UNDOING
@@ -42,10 +44,36 @@ def test_fidelity_by_fault() -> None:
 
 def test_an_unsupported_fault_is_refused_before_the_run() -> None:
     with pytest.raises(
-        GuardRefused, match=r"target kind does not support spot_interruption-1 \(unsupported: not built\)"
+        GuardRefused, match=r"target kubeconfig does not support spot_interruption-1 \(unsupported: the Kubernetes"
     ) as refused:
-        check_guards([GANG, SPOT], "kind")
-    assert refused.value.hint == "run it on controlplane, embedded, or take the action out"
+        check_guards([GANG, SPOT], "kubeconfig")
+    assert refused.value.hint == "run it on controlplane, embedded, kind, node, or take the action out"
+
+
+@dataclass(frozen=True)
+class Told(Action):
+    fault: Fault
+
+
+@pytest.mark.parametrize(
+    ("fault", "target", "why"),
+    [
+        ({"how": "off"}, "embedded", "off: its nodes are no machines"),
+        ({"how": "off"}, "kind", None),
+        ({"how": "runtime_down"}, "kind", "renews its lease; say until: not ready"),
+        ({"how": "runtime_down", "until": "not ready"}, "node", None),
+    ],
+)
+def test_a_way_that_a_target_cannot_have_is_refused_with_its_reason(
+    fault: dict[str, str], target: str, why: str | None
+) -> None:
+    silent = NodeSilent(after_s=1, hold_s=9, nodes=NodePick(selector="a=b"), **fault)  # type: ignore[arg-type]  # as read
+    actions = [Told("node_silent-1", "node_silent", silent)]
+    if why is None:
+        check_arguments(actions, target)
+    else:
+        with pytest.raises(GuardRefused, match=why):
+            check_arguments(actions, target)
 
 
 @pytest.mark.parametrize(

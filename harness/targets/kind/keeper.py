@@ -1,0 +1,45 @@
+"""Takes a kind cluster of ours down when the process that brought it up has ended, however it ended.
+
+``python -m harness.targets.kind.keeper DOCKER KIND CLUSTER KUBECONFIG`` waits for the end of its parent pipe, or for
+SIGTERM.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+from harness.errors import TargetError
+from harness.run.parent import PARENT_FD_ENV
+from harness.targets.kind.commands import KindCommands
+
+QUIET_S = 1.0
+"""A `kind create` that was under way may make one more container after the others are gone."""
+
+
+async def keep(commands: KindCommands) -> int:
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    if fd := os.environ.get(PARENT_FD_ENV):
+        loop.add_reader(int(fd), ended.set)
+    await ended.wait()
+    try:
+        while await commands.nodes():
+            if not await commands.is_ours():
+                return 0  # it has our name, and was made by somebody else meanwhile
+            await commands.delete()
+            await asyncio.sleep(QUIET_S)
+    except TargetError as error:
+        print(f"gpu-harness: {error}", file=sys.stderr)
+        return int(error.exit_code)
+    return 0
+
+
+if __name__ == "__main__":
+    docker, kind, cluster, kubeconfig = sys.argv[1:]
+    sys.exit(asyncio.run(keep(KindCommands(docker, kind, cluster, Path(kubeconfig)))))

@@ -1,0 +1,327 @@
+"""A kind cluster: Kubernetes with its kubelets is real, in containers; GPUs, cloud and model servers are ours."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from fakes.config import WorldConfig
+from fakes.images.python_image import FAKES, python_image
+from fakes.nodes.labels import node_labels
+from harness.errors import TargetError
+from harness.faults.pick import FleetNode
+from harness.faults.sight import gpus, is_ready
+from harness.kube.http import HttpKube
+from harness.kube.port import NAMESPACE, NODE, POD, SECRET, AlreadyExists, ApiError, Json, Kube, NotFound
+from harness.run.children import Child, spawn
+from harness.stack.cache import cache_dir
+from harness.stack.certificates import Authority
+from harness.targets.base import Connection
+from harness.targets.controlplane.objects import (
+    METRICS_HOST,
+    SYSTEM_NAMESPACE,
+    install_karpenters_kinds,
+    register_metrics,
+)
+from harness.targets.kind.cluster_file import (
+    CONTROL_PORT,
+    GATEWAY_PORT,
+    METRICS_PORT,
+    cluster_file,
+    control_plane_name,
+    workers_of,
+)
+from harness.targets.kind.commands import KindCommands
+from harness.targets.kind.containers import ContainerMachines
+from harness.targets.kind.objects import (
+    DAEMON_SET,
+    FRONT,
+    FRONT_IMAGE,
+    IMAGE,
+    device_plugins,
+    for_kind,
+    front_files,
+    front_pod,
+    front_proxy_authority,
+    kubeconfig_on_the_node,
+)
+from harness.targets.manifests import apply, wait_until_available
+from harness.targets.real_pods import MODEL_SERVER, images_in
+from harness.targets.wanted import Places, Wanted
+
+CLUSTER_ENV, IMAGE_ENV = "GPU_HARNESS_KIND_CLUSTER", "GPU_HARNESS_KIND_IMAGE"
+"""The cluster's name, and the node image; kind's own image for its version if none is named."""
+NODES_S, FRONT_S, AVAILABLE_S, START_S = 180.0, 90.0, 240.0, 30.0
+STOP_GRACE_S, DELETE_S = 3.0, 300.0
+Look = Callable[[], Awaitable[str]]
+FRONT_PACKAGES = (*FAKES, "cronsim", "cryptography", "httpx", "kubernetes", "pydantic", "rich", "zstandard")
+
+
+def cluster_name(env: Mapping[str, str] = os.environ) -> str:
+    return env.get(CLUSTER_ENV) or "gpu-harness"
+
+
+def planned_kind_fleet(config: WorldConfig) -> tuple[FleetNode, ...]:
+    """The nodes as they will be at the start, by their containers' names."""
+    return tuple(
+        FleetNode(worker.name, node_labels(worker.pool, worker.name), worker.pool.gpus)
+        for worker in workers_of(config, cluster_name())
+        if not worker.parked
+    )
+
+
+def qualified(image: str) -> str:
+    """As a node's container runtime looks it up: with a registry, and Docker's where none is named."""
+    first, slash, _ = image.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        return image
+    return f"docker.io/{image if slash else f'library/{image}'}"
+
+
+class KindTarget:
+    """``down`` leaves nothing. A keeper that outlives us for that takes the cluster down if we could not."""
+
+    name = "kind"
+    real: tuple[str, ...] = (
+        "all of Kubernetes by kubeadm: API server, etcd, scheduler, controller manager, kubelets, containerd",
+        "nodes as containers, and what befalls them (docker pause, kill, stop, network disconnect)",
+        "aggregation of the metrics APIs", "HTTP and SSE", "the official Kubernetes client", "Locust", "Chaos Toolkit",
+    )  # fmt: skip
+    emulated: tuple[str, ...] = (
+        "GPUs (a device plugin with devices that are not there)", "the cloud and its spot interruptions",
+        "Karpenter (its rules, on its own CRDs)", "vLLM (engine model, its HTTP and SSE)", "the gateway",
+        "the metrics pipeline behind the metrics APIs",
+    )  # fmt: skip
+
+    def __init__(self, wanted: Wanted, commands: KindCommands, places: Places) -> None:
+        self._wanted = wanted
+        self._config = wanted.config
+        self._places = places
+        self._folder = places.folder / "kind"
+        self._commands = replace(commands, kubeconfig=(self._folder / "kubeconfig").resolve(), say=places.say)
+        self._say = places.say
+        self._keeper: Child | None = None
+        self._control: Child | None = None
+        self.versions: Mapping[str, str] = {}
+
+    @property
+    def log(self) -> Path:
+        return self._places.logs / "control.log"
+
+    def planned_fleet(self) -> Sequence[FleetNode]:
+        return planned_kind_fleet(self._config)
+
+    async def up(self) -> Connection:
+        commands = self._commands
+        self.versions = await commands.check()
+        await commands.make_way()
+        mark = self._folder / "mark"
+        mark.mkdir(parents=True, exist_ok=True)
+        file = self._folder / "cluster.yaml"
+        file.write_text(cluster_file(self._config, commands.cluster, mark.resolve()))
+        images = asyncio.create_task(asyncio.to_thread(self._images))
+        await self._start_keeper()
+        await commands.create(file, os.environ.get(IMAGE_ENV, ""))
+        commands.kubeconfig.chmod(0o600)
+        self._say("loading the image of the fakes into the nodes")
+        await self._load(await images)
+        async with HttpKube(commands.kubeconfig) as kube:
+            await self._reach(kube)
+            await self._prepare(kube)
+            control_url, service_url = await self._surround(kube)
+            objects = [(resource, for_kind(obj, self._config)) for resource, obj in self._wanted.objects]
+            await apply(kube, objects)
+            if self._wanted.selector:
+                self._say("waiting for the workload")
+                await self._while_it_lives(
+                    wait_until_available(kube, self._config.gateway_namespace, self._wanted.selector, AVAILABLE_S)
+                )
+        return Connection(
+            target=self.name,
+            kubeconfig=commands.kubeconfig,
+            service_url=service_url,
+            control_url=control_url,
+            namespace=self._config.gateway_namespace,
+            time_scale=self._config.time_scale,
+            undo_in_cluster=True,
+        )
+
+    async def down(self) -> None:
+        if self._control is not None:
+            await self._control.stop(STOP_GRACE_S)
+        if self._keeper is not None:
+            self._say(f"deleting the cluster {self._commands.cluster}")
+            if await self._keeper.stop(DELETE_S) != 0:
+                # The run's history is whole, and its verdict does not depend on this.
+                why = "; ".join(self._keeper.last_lines()) or f"not within {DELETE_S:.0f} s"
+                name = self._commands.cluster
+                self._say(f"the cluster {name} was not deleted ({why}): kind delete cluster --name {name}")
+
+    def died(self) -> str | None:
+        if self._control is not None and self._control.returncode is not None:
+            return self._control.how_it_ended()
+        return None
+
+    def _images(self) -> tuple[Path, Path]:
+        """Archives of what runs on workers, under all names that the experiment's manifests use, so that no registry is
+        asked; and of the front."""
+        named = images_in(obj for _, obj in self._wanted.objects)
+        names = (IMAGE, *(qualified(name) for name in named if MODEL_SERVER in name))
+        cache = cache_dir() / "kind"
+        workers, front = self._folder / "workers.tar", self._folder / "front.tar"
+        python_image(workers, cache / "images", names)
+        python_image(front, cache / "front-images", (FRONT_IMAGE,), FRONT_PACKAGES)
+        return workers, front
+
+    async def _load(self, images: tuple[Path, Path]) -> None:
+        commands = self._commands
+        nodes = [worker.name for worker in workers_of(self._config, commands.cluster)]
+        for archive, on in zip(images, (nodes, [control_plane_name(commands.cluster)]), strict=True):
+            await commands.load(archive, on)
+            archive.unlink()
+
+    async def _start_keeper(self) -> None:
+        commands = self._commands
+        argv = [sys.executable, "-m", "harness.targets.kind.keeper", commands.docker, commands.kind, commands.cluster]
+        argv += [str(commands.kubeconfig)]
+        self._keeper = await spawn("the keeper of the cluster", argv, env={}, log=self._places.logs / "keeper.log")
+
+    async def _reach(self, kube: HttpKube) -> None:
+        try:
+            await kube.get(NAMESPACE, "kube-system")
+        except ConnectionError as error:
+            raise TargetError(
+                f"the cluster is up, but its API server is not reached from here: {error}",
+                hint="kind publishes it at 127.0.0.1 where Docker runs. If DOCKER_HOST is another machine, or Docker "
+                "has a network namespace of its own, run gpu-harness there",
+            ) from error
+
+    async def _prepare(self, kube: Kube) -> None:
+        """Nodes with GPUs for what runs at the start; stock without power."""
+        config, cluster = self._config, self._commands.cluster
+        workers = workers_of(config, cluster)
+        parked = [worker.name for worker in workers if worker.parked]
+        await install_karpenters_kinds(kube)
+        with contextlib.suppress(AlreadyExists):
+            await kube.create(NAMESPACE, {"metadata": {"name": SYSTEM_NAMESPACE}})
+        if parked:
+            self._say(f"parking {len(parked)} nodes: they are the pools' stock")
+            await ContainerMachines(self._commands.docker, ()).park(parked)
+            for name in parked:
+                with contextlib.suppress(NotFound):
+                    await kube.delete(NODE, name)
+        for plugin in device_plugins(config):
+            await kube.create(DAEMON_SET, plugin, SYSTEM_NAMESPACE)
+        wanted = {worker.name: worker.pool.gpus for worker in workers if not worker.parked}
+        self._say("waiting for the nodes and their GPUs")
+        await self._until(lambda: _missing(kube, wanted), NODES_S, "the nodes were not usable")
+
+    async def _surround(self, kube: Kube) -> tuple[str, str]:
+        """The control API's URL, and the gateway's."""
+        commands, folder = self._commands, self._folder
+        authority = Authority("metrics-authority", folder)
+        pair = authority.issue("metrics", hosts=(METRICS_HOST, "localhost"))
+        world = folder / "world.json"
+        world.write_text(self._config.to_json())
+        files: dict[str, str | bytes] = {
+            "world.json": world.read_bytes(),
+            "kubeconfig": kubeconfig_on_the_node(commands.kubeconfig.read_text()),
+            "tls.crt": pair.certificate.read_bytes(),
+            "tls.key": pair.key.read_bytes(),
+            "front-proxy-ca.crt": await front_proxy_authority(kube),
+        }
+        self._say("starting the gateway and the metrics")
+        await kube.create(SECRET, front_files(files), SYSTEM_NAMESPACE)
+        await _create_pod(kube, front_pod(control_plane_name(commands.cluster)))
+        await self._until(lambda: _front_wrong(kube), FRONT_S, "the gateway's pod was not Ready")
+        await register_metrics(kube, METRICS_PORT, authority.certificate)
+        gateway, control = [f"http://{await commands.published(port)}" for port in (GATEWAY_PORT, CONTROL_PORT)]
+        return await self._start_control(world, control), gateway
+
+    async def _start_control(self, world: Path, front: str) -> str:
+        commands, ready = self._commands, self._folder / "control-ready.json"
+        argv = [sys.executable, "-m", "harness.targets.kind.control", "--config", str(world), "--ready", str(ready)]
+        argv += ["--kubeconfig", str(commands.kubeconfig), "--docker", commands.docker, "--cluster", commands.cluster]
+        self._control = await spawn("cloud and control", [*argv, "--front", front], env={}, log=self.log)
+
+        async def wrong() -> str:
+            return "" if ready.exists() else "it does not answer yet"
+
+        await self._until(wrong, START_S, "cloud and control did not start")
+        url: str = json.loads(ready.read_text())["control_url"]
+        return url
+
+    async def _until(self, look: Look, within_s: float, failure: str) -> None:
+        """``look`` says what is still wrong, in words."""
+        wrong = ""
+        try:
+            async with asyncio.timeout(within_s):
+                while wrong := await _said(look):
+                    self._check_alive()
+                    await asyncio.sleep(0.2)
+        except TimeoutError:
+            raise TargetError(f"{failure} within {within_s:.0f} s: {wrong}") from None
+
+    async def _while_it_lives(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        try:
+            while not task.done():
+                self._check_alive()
+                await asyncio.wait({task}, timeout=0.2)
+            task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+    def _check_alive(self) -> None:
+        if (why := self.died()) is not None:
+            assert self._control is not None
+            raise TargetError("\n    ".join([f"the cluster did not come up: {why}", *self._control.last_lines()]))
+
+
+async def _said(look: Look) -> str:
+    try:
+        return await look()
+    except (ApiError, ConnectionError) as error:
+        return str(error) or type(error).__name__
+
+
+async def _missing(kube: Kube, wanted: Mapping[str, int]) -> str:
+    """Which nodes are not Ready, or lack GPUs."""
+    there = {node["metadata"]["name"]: node for node in (await kube.list(NODE)).items}
+    wrong = [f"{name} is not there" for name in wanted if name not in there]
+    wrong += [f"{name} is not Ready" for name in wanted if name in there and not is_ready(there[name])]
+    wrong += [
+        f"{name} has {gpus(there[name]) or 0} of {count} GPUs"
+        for name, count in wanted.items()
+        if name in there and (gpus(there[name]) or 0) < count
+    ]
+    return "; ".join(wrong)
+
+
+async def _front_wrong(kube: Kube) -> str:
+    pod = await kube.get(POD, FRONT, SYSTEM_NAMESPACE)
+    if is_ready(pod):
+        return ""
+    states = [c.get("state") or {} for c in (pod.get("status") or {}).get("containerStatuses") or ()]
+    return f"phase {(pod.get('status') or {}).get('phase')}, {json.dumps(states)[:300]}"
+
+
+async def _create_pod(kube: Kube, pod: Json) -> None:
+    """The service account of a new namespace takes a moment, and a pod before it is refused."""
+    deadline = asyncio.get_running_loop().time() + 20
+    while True:
+        try:
+            await kube.create(POD, pod, SYSTEM_NAMESPACE)
+            return
+        except ApiError as error:
+            if error.status != 403 or asyncio.get_running_loop().time() > deadline:
+                raise
+        await asyncio.sleep(0.2)
