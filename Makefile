@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo controlplane stack stack-all test test-crash test-controlplane test-kind test-node behaviour repeat bench verdict-matrix verdict-matrix-real verdict-matrix-worse verdict-causes fault-matrix gate check format lock clean
+.PHONY: help setup demo controlplane stack stack-all test test-crash test-controlplane test-kind test-node behaviour repeat bench verdict-matrix verdict-matrix-real verdict-matrix-worse verdict-causes fault-matrix gate check format lock clean test-stack
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -40,6 +40,9 @@ stack: $(READY)  ## build the cheap real components too: Karpenter, Kueue, KWOK,
 
 stack-all: $(READY)  ## build all real components (KEDA and Prometheus are the dear ones)
 	@$(BIN)/gpu-harness stack build --all
+
+test-stack: $(READY)  ## the cheap real components, each up and at work (exits 77 where they are not built)
+	@$(BIN)/python tests/stack/smoke.py $(ARGS)
 
 test: $(READY)  ## all tests: on all cores, then one after another those that need the machine to themselves
 	@$(BIN)/python -m pytest -q -n logical --dist worksteal -m "not alone"; ended=$$?; \

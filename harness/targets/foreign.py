@@ -14,6 +14,7 @@ from harness.faults.pick import FleetNode
 from harness.kube.http import HttpKube, current_context
 from harness.kube.port import NAMESPACE, NODE_POOL, POD, ApiError, NotFound
 from harness.spec.experiment import Experiment
+from harness.stack.installed import check_installed
 from harness.targets.base import Connection
 
 
@@ -119,6 +120,7 @@ async def _survey(connection: Connection, experiment: Experiment) -> Survey:
             pods = (await kube.list(POD, workload.namespace, label_selector=workload.selector)).items
             fleet = await read_fleet(kube)
             pools = await _pools(kube)
+            await check_installed(kube, experiment.settings.stack)
         except NotFound as error:
             raise GuardRefused(
                 f"{what}: {error.message}", hint="is it the right context, and the namespace?"

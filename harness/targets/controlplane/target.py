@@ -155,6 +155,10 @@ class ControlPlaneTarget:
     async def down(self) -> None:
         await self._running.aclose()
 
+    def program_pids(self) -> tuple[int, ...]:
+        """The guards of the real programs."""
+        return tuple(self._control_plane.services.pids.values()) if self._control_plane is not None else ()
+
     def died(self) -> str | None:
         dead = self._dead()
         return dead.how_it_ended() if dead is not None else None

@@ -1,0 +1,83 @@
+"""Each real component for itself: up on a real control plane, does one thing that proves it reconciles, down again.
+
+``smoke.py [NAME...]``; by default the cheap ones. Exits 77 with the reason where programs are missing, and 1 where that
+is not allowed (``REQUIRE=1``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from proofs import PROOFS
+
+from harness.errors import HarnessError, TargetError
+from harness.kube.http import HttpKube
+from harness.stack.catalogue import CONTROL_PLANE
+from harness.stack.description import addons, in_order
+from harness.stack.find import find_binaries
+from harness.stack.find_addons import find_addons
+from harness.targets.controlplane.target import ControlPlaneTarget
+from harness.targets.wanted import Places, Wanted, two_empty_nodes, with_stack
+
+CANNOT = 77
+
+
+async def prove(name: str, folder: Path) -> str:
+    """What was seen, in words; TargetError for what was not."""
+    described = in_order([name])
+    programs = find_addons(described)
+    wanted = with_stack(Wanted(two_empty_nodes(1)), [name])
+    target = ControlPlaneTarget(
+        wanted, find_binaries(CONTROL_PLANE), Places(folder / "target", folder / "logs"), described, programs
+    )
+    try:
+        connection = await target.up()
+        pids = target.program_pids()
+        async with HttpKube(connection.kubeconfig) as kube:
+            seen = await PROOFS[name](kube, target.standing)
+        if (died := target.died()) is not None:
+            raise TargetError(f"{seen}; and then {died}")
+    finally:
+        await target.down()
+    if left := [pid for pid in pids if Path(f"/proc/{pid}").exists()]:
+        raise TargetError(f"{name} is down, and processes {left} are left")
+    if (folder / "target" / "control-plane").exists():
+        raise TargetError(f"{name} is down, and its files are left")
+    return seen
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PROOFS))
+    args = parser.parse_args()
+    if unknown := [name for name in args.names if name not in PROOFS]:
+        parser.error(f"no proof of {', '.join(unknown)}; there is: {', '.join(PROOFS)}")
+    names = args.names or [name for name, described in addons().items() if described.addon.cheap]
+    try:
+        find_binaries(CONTROL_PLANE)
+        find_addons(in_order(names))
+    except HarnessError as error:
+        print(f"cannot run: {error}", file=sys.stderr)
+        return 1 if os.environ.get("REQUIRE") == "1" else CANNOT
+    failed = []
+    for name in names:
+        started = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                said = asyncio.run(prove(name, Path(folder)))
+            except HarnessError as error:
+                failed.append(name)
+                said = f"FAILED: {error}"
+        print(f"{name}: {said} ({time.monotonic() - started:.0f} s)", flush=True)
+    print(f"{len(names) - len(failed)} of {len(names)} components reconcile" + (f"; not {failed}" if failed else ""))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
