@@ -30,7 +30,7 @@ from harness.targets.node.target import NodeTarget, refuse_unable_machine  # noq
 CANNOT_CODE = 77
 PASS, FAIL, UNKNOWN = 0, 1, 2
 EXPECTED: dict[str, tuple[int, str]] = {
-    "plugin-late-on-the-replacement": (PASS, "graceful_drain"),
+    "plugin-late-on-a-new-node": (PASS, "recovery"),
     "plugin-crashes-under-pods": (PASS, "recovery"),
     "kubelet-silent": (PASS, "recovery"),
     "power-loss": (PASS, "recovery"),
