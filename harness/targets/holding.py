@@ -18,11 +18,10 @@ from harness.kube.http import HttpKube
 from harness.spec.experiment import load_experiment
 from harness.targets.base import CONNECTION_FILE, Connection, Target
 from harness.targets.choosing import TARGETS
+from harness.targets.standing import PROGRESS
 from harness.targets.wanted import Places, Wanted, two_empty_nodes, wanted_by, with_stack
 
 LOOK_S = 0.5
-PROGRESS = "... "
-"""How a line of our words begins that tells what the target is at."""
 
 
 async def hold(target: Target, folder: Path, ttl_s: float) -> None:

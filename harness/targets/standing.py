@@ -22,7 +22,9 @@ from harness.targets.wanted import wanted_by
 FOLDER = Path(".gpu-harness")
 PROCESS_FILE = "process.json"
 HOLDER_LOG = "holder.log"
-UP_TIMEOUT_S = 180
+PROGRESS = "... "
+"""How a line of the holder begins that tells what the target is at."""
+UP_TIMEOUT_S = 900
 """Longer than any target's own patience."""
 DOWN_TIMEOUT_S = 15
 
@@ -100,14 +102,25 @@ def _start(args: list[str]) -> subprocess.Popen[bytes]:
 
 def _await_ready(process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + UP_TIMEOUT_S
+    log, told = FOLDER / "logs" / HOLDER_LOG, 0
     while not (FOLDER / CONNECTION_FILE).exists():
-        log = FOLDER / "logs" / HOLDER_LOG
+        told = _tell_progress(log, told)
         if process.poll() is not None:
-            said = log.read_text(errors="replace").strip().removeprefix("gpu-harness: ")
+            lines = log.read_text(errors="replace").splitlines()
+            words = "\n".join(line for line in lines if not line.startswith(PROGRESS))
+            said = words.strip().removeprefix("gpu-harness: ")
             raise TargetError(said or "the cluster did not come up", hint=None if said else f"its log: {log}")
         if time.monotonic() > deadline:
             raise TargetError(f"the cluster did not come up in {UP_TIMEOUT_S} s", hint=f"its log: {log}")
         time.sleep(0.05)
+
+
+def _tell_progress(log: Path, told: int) -> int:
+    """Prints what the holder has said it is at, beyond the first ``told`` lines; how many there are now."""
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.startswith(PROGRESS)]
+    for line in lines[told:]:
+        print(line, file=sys.stderr, flush=True)
+    return len(lines)
 
 
 def _our_process() -> int | None:
