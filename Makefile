@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo controlplane stack stack-all test test-crash test-controlplane test-kind test-node behaviour repeat bench verdict-matrix verdict-matrix-real verdict-matrix-worse verdict-causes fault-matrix gate check format lock clean test-stack
+.PHONY: help setup demo controlplane stack stack-all test test-crash test-controlplane test-kind test-node behaviour repeat bench verdict-matrix verdict-matrix-real verdict-matrix-worse verdict-causes fault-matrix gate check format lock clean test-stack test-stack-experiments test-stack-all
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -43,6 +43,12 @@ stack-all: $(READY)  ## build all real components (KEDA and Prometheus are the d
 
 test-stack: $(READY)  ## the cheap real components, each up and at work (exits 77 where they are not built)
 	@$(BIN)/python tests/stack/smoke.py $(ARGS)
+
+test-stack-experiments: $(READY)  ## experiments on real components, each to its declared verdict (ten minutes; 77 where none can run)
+	@$(BIN)/python tests/stack/stack_real.py
+
+test-stack-all: $(READY)  ## all experiments on real components (half an hour; 77 where none can run)
+	@$(BIN)/python tests/stack/stack_real.py --all
 
 test: $(READY)  ## all tests: on all cores, then one after another those that need the machine to themselves
 	@$(BIN)/python -m pytest -q -n logical --dist worksteal -m "not alone"; ended=$$?; \

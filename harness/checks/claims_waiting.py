@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Waited:
     """A pod with claims that found no room from ``start_ns`` to ``end_ns``. ``free``: devices that were neither held
-    nor tainted at its end, by pool."""
+    nor tainted halfway, by pool."""
 
     pod: Life
     index: int
@@ -44,7 +44,7 @@ def waits(history: History, every: tuple[Held, ...], taints: tuple[Tainted, ...]
             continue
         over = pod.when(lambda p: bool(node_of(p)) or going(p) or terminal(p)) or pod.gone
         end_ns = over.t_ns if over else recorded_until(history)
-        free = _free(history, every, taints, end_ns - 1)
+        free = _free(history, every, taints, (refused.t_ns + end_ns) // 2)
         found.append(Waited(pod, refused.index, refused.t_ns, end_ns, free))
     return sorted(found, key=lambda w: -w.length_ns)
 

@@ -18,6 +18,7 @@ from harness.faults.fault import Strike, fidelity_on
 from harness.faults.life import watch_healing
 from harness.faults.log import FaultLog
 from harness.faults.port import Clock, Ground, Objects, Patience
+from harness.faults.programs import ProgramsWorld
 from harness.faults.registry import FAULTS
 from harness.faults.senses import HttpSenses
 from harness.faults.undo import About, ResumeProcess, UndoEntry, UndoJournal
@@ -76,6 +77,8 @@ async def open_ground(
         kube: Kube = http
         url = connection.control_url
         world: WorldControl | None = await stack.enter_async_context(HttpWorldControl(url)) if url else None
+        if world is not None and connection.stack_url is not None:
+            world = ProgramsWorld(world, connection.stack_url)
         senses = await stack.enter_async_context(HttpSenses(connection.service_url, lambda: http))
         if connection.undo_in_cluster and not healing:
             kept = ClusterJournal(http, connection, run_dir)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.faults.catalogue.apply_objects import ApplyObjects
 from harness.faults.catalogue.capacity import CapacityRefused, GroupHalfDelivered, InstanceTrouble
+from harness.faults.catalogue.component_stopped import ComponentStopped
 from harness.faults.catalogue.consolidation import Consolidation
 from harness.faults.catalogue.control_plane import ApiErrors, PartStopped, WatchCut, WebhookDown
 from harness.faults.catalogue.device_allocate import DeviceAllocate
@@ -51,6 +52,7 @@ FAULTS: dict[str, type[Fault]] = {
         MetricsOutage,
         ApiErrors,
         PartStopped,
+        ComponentStopped,
         WatchCut,
         WebhookDown,
         LinkTrouble,

@@ -10,6 +10,7 @@ from harness.errors import GuardRefused, InternalError, TargetError
 from harness.faults.load_process import load_of
 from harness.faults.objects import delete_ours, label_of, read, resource_of
 from harness.faults.port import Ground
+from harness.faults.programs import HALTED
 from harness.faults.undo import (
     CancelInterruption,
     DeleteObjects,
@@ -142,6 +143,8 @@ def by_hand(undo: Undo | None, control_url: str = "$CONTROL_URL") -> str:
             return f"{names} (only what carries the label gpu-harness.dev/run={undo.run_label})"
         case ResumeProcess():
             return f"kill -CONT {undo.pid}"
+        case ResetKnob(knob=knob, target=program) if knob == HALTED:
+            return f"curl -X POST $STACK_URL/programs/{program}/start (or `gpu-harness down`, if nothing else needs it)"
         case ResetKnob():
             body = json.dumps({"value": undo.earlier})
             return f"curl -X PUT -d '{body}' {control_url}/v1/knobs/{undo.knob}/{undo.target}"
