@@ -7,6 +7,7 @@ does is left out. Pure.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ from harness.run.record.recorder import RECORDED
 
 RESOURCES = {resource.kind: resource for resource in RECORDED if resource != EVENT}
 """Events are dropped and merged, so nothing is concluded from them here."""
+_NUMBER = re.compile(r"-\d+$")
+"""Members of a gang are told apart by it, and by nothing else: which of them is preempted, a real scheduler draws."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,10 @@ def wanted_lives(agreement: Agreement, history: History) -> Lives:
     """What of a recording is compared."""
     namespace = history.run.workload.get("namespace", "")
     every = lives_of(_scenario(agreement), Played(tuple(_seen(history)), (), 0.0, namespace, 0.0))
-    wanted = {alias: each for alias, each in every.items() if any(fnmatchcase(alias, p) for p in agreement.objects)}
+    wanted: Lives = {}
+    for alias, each in every.items():
+        if any(fnmatchcase(alias, pattern) for pattern in agreement.objects):
+            wanted.setdefault(_NUMBER.sub("-*", alias), []).extend(each)
     steps = [steps for each in wanted.values() for life in each for steps in life.tracks.values()]
     began_s = min((t_s for track in steps for t_s, _ in track), default=0.0)
     for track in steps:

@@ -30,7 +30,7 @@ def test_the_embedded_target_refuses_it_before_anything_is_started(name: str, sa
 
 def test_a_kind_of_a_real_server_is_named_by_file_and_line(tmp_path: Path) -> None:
     text = (STACK / "dra-taint-takes-one-pod.yaml").read_text().replace(", dra: true", "")
-    for folder in ("../../loadprofiles/", "../manifests/", "manifests/"):
+    for folder in ("load/", "../manifests/", "manifests/"):
         text = text.replace(f" {folder}", f" {(STACK / folder).resolve()}/").replace(
             f"[{folder}", f"[{STACK / folder}/"
         )

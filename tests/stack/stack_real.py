@@ -1,8 +1,9 @@
-"""``make test-stack``: experiments whose system under test is a real component, each to its declared verdict.
+"""``make test-stack-experiments``: experiments whose system under test is a real component, each to its declared verdict.
 
-``real.py [--all] [--reports DIR] [NAME…]`` prints a line for each and what it came to in the last one. Where the embedded
-cluster emulates the component, both histories are compared, too. Exits 1 when one ended otherwise than declared, 77
-(with REQUIRE=1: 1) when nothing could be run. Without ``--all`` it is a choice that ends within ten minutes.
+``stack_real.py [--all] [--reports DIR] [NAME…]`` prints a line for each and what it came to in the last one. Where the
+embedded cluster emulates the component, both histories are compared, too. Exits 1 when one ended otherwise than
+declared, 77 (with REQUIRE=1: 1) when nothing could be run. Without ``--all`` it is a choice that ends within ten
+minutes.
 """
 
 from __future__ import annotations
