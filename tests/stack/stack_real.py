@@ -1,4 +1,4 @@
-"""``make test-stack-experiments``: experiments whose system under test is a real component, each to its declared verdict.
+"""``make test-stack-experiments``: those whose system under test is a real component, each to its declared verdict.
 
 ``stack_real.py [--all] [--reports DIR] [NAME…]`` prints a line for each and what it came to in the last one. Where the
 embedded cluster emulates the component, both histories are compared, too. Exits 1 when one ended otherwise than
