@@ -117,8 +117,9 @@ class Verdict:
         return {Status.PASS: ExitCode.PASS, Status.FAIL: ExitCode.FAIL, Status.UNKNOWN: ExitCode.UNKNOWN}[self.status]
 
 
-_PREMISES = ("steady_before",)
-"""What else fails of a run that began so is its consequence: no fault is injected into a system that is not steady."""
+_PREMISES = ("steady_before", "run_complete")
+"""In this order. What else fails of a run that began so is its consequence: no fault is injected into a system that is
+not steady, and what is broken off early has not been offered its load."""
 
 
 def merge(findings: Sequence[Finding]) -> Verdict:
@@ -133,7 +134,7 @@ def merge(findings: Sequence[Finding]) -> Verdict:
     if not checks:
         return Verdict(Status.UNKNOWN, "no check was asked for, so nothing was judged", judged)
     if unknown or broken:
-        broken.sort(key=lambda finding: finding.check not in _PREMISES)
+        broken.sort(key=lambda f: _PREMISES.index(f.check) if f.check in _PREMISES else len(_PREMISES))
         first = [*broken, *(f for f in unknown if f.status is Status.UNKNOWN and f not in broken)]
         return Verdict(Status.UNKNOWN, _because("could not be judged", first or unknown), judged)
     return Verdict(Status.PASS, f"all {len(checks)} checks passed, and the run was valid", judged)

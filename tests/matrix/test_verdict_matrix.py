@@ -3,9 +3,12 @@ healthy worlds. All of it: `make verdict-matrix`."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import yaml
-from failing_examples import ON_REAL_SERVERS
+from failing_examples import FILE as EXAMPLES
+from failing_examples import ON_REAL_SERVERS, SHOWN, example
 from matrix_causes import NAMES, first_line, missing_words
 from matrix_cells import Cell, Said, run_cell, run_row
 from matrix_clauses import CLAUSES, without_a_clause
@@ -27,6 +30,9 @@ def test_what_is_wrong_is_found_by_the_check_that_promises_it(row: Row) -> None:
     assert cell.flips == (), "seen by a worse recorder an answer turned into its opposite"
     said = cell.of(row.check)
     assert came_of(row, cell) is Came.RIGHT, f"{cell.status}, failed: {cell.failed}; {row.check} said: {said}"
+    if row is SHOWN.get(row.check):
+        kept = json.loads(EXAMPLES.read_text())[row.check]
+        assert example(row, cell) == kept, "python tests/matrix/failing_examples.py && python docs/generate.py"
     assert missing_words(row, cell) == [], f"a reader reads first: {first_line(cell)}"
 
 
@@ -35,6 +41,10 @@ def test_a_healthy_world_passes(experiment: str) -> None:
     cell = run_cell(experiment, (), experiment, SEED, perturb=experiment == ALL_CHECKS)
     assert cell.flips == (), "seen by a worse recorder an answer turned into its opposite"
     assert came_of_healthy(cell) is Came.PASSED, f"failed: {cell.failed}, unsure: {cell.unsure}"
+
+
+def test_the_example_of_each_check_is_among_what_is_run_here() -> None:
+    assert set(SHOWN) == set(CHECKS) - set(ON_REAL_SERVERS) and all(row in SLICE for row in SHOWN.values())
 
 
 def test_every_planted_bug_and_every_negative_experiment_has_a_row() -> None:
