@@ -68,6 +68,7 @@ def whats_there(folder: Path) -> set[str]:
     found |= {f"mount {line}" for line in Path("/proc/self/mountinfo").read_text().splitlines() if str(folder) in line}
     found |= {f"file {path}" for path in folder.glob("*") if path.name != "logs"}
     found |= {f"file {path}" for path in Path("/var/lib").iterdir()}
+    found |= {f"file {path}" for name in ("containers", "pods") for path in Path("/var/log", name).glob("*")}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")

@@ -44,6 +44,8 @@ class Machine:
         socket.sethostname(self._name)
         _mount("--make-rshared", "/")
         _mount("-t", "tmpfs", "tmpfs", "/run")
+        # The kubelet links all containers' logs in /var/log/containers, and takes what it finds there for its own.
+        _mount("-t", "tmpfs", "tmpfs", "/var/log")
         RUN.mkdir()
         _mount("--bind", str(self._state), str(RUN))
         self._own_var_lib()

@@ -12,6 +12,7 @@ from harness.errors import TargetError
 from harness.targets.node.programs import pod_subnet
 
 BRIDGE = "machines"
+BRIDGE_ADDRESS = "02:00:0a:00:00:01"
 ROUTER = "10.0.0.1"
 API = "10.0.0.2"
 """Where the API server is, for machines and their pods."""
@@ -21,7 +22,9 @@ _PREFIX = 16
 async def make_bridge() -> None:
     await _ip(
         "link set lo up",
-        f"link add {BRIDGE} type bridge",
+        # Without an address of its own it takes the lowest of its ports', another one when a machine is added: then
+        # nobody's packets arrive until all have asked for it anew.
+        f"link add {BRIDGE} address {BRIDGE_ADDRESS} type bridge",
         *(f"addr add {address}/{_PREFIX} dev {BRIDGE}" for address in (ROUTER, API)),
         f"link set {BRIDGE} up",
     )
