@@ -75,7 +75,7 @@ def test_each_can_be_planned_at_more_than_one_speed(path: Path) -> None:
     assert loaded.longest_stream_s <= loaded.send.deadline_s * 15
     for time_scale in (15.0, 60.0):
         schedule = schedule_of_profile(loaded, time_scale, 1)
-        assert len(schedule) > 5
+        assert len(schedule) > 2, "of the profile in real time little is left at sixty times the speed"
         assert (schedule.prompt_tokens + schedule.output_tokens).max() < 131_072
 
 
