@@ -27,6 +27,7 @@ DATA = ROOT.parent / "shared" / "data"
 PROFILES = sorted((ROOT / "loadprofiles").glob("*.yaml"))
 NAMES = {
     "busy-chat",
+    "calm-chat",
     "chat",
     "chat-bursts",
     "code-completion",
@@ -36,6 +37,8 @@ NAMES = {
     "morning-ramp",
     "now-and-then",
     "quiet-chat",
+    "small-machine",
+    "small-machine-real-time",
     "soak",
     "steady-chat",
 }
