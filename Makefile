@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo controlplane stack stack-all test test-crash test-controlplane test-kind test-node behaviour repeat bench verdict-matrix verdict-matrix-real verdict-matrix-worse verdict-causes fault-matrix gate check format lock clean test-stack test-stack-experiments test-stack-all
+.PHONY: help setup demo controlplane stack stack-all test test-crash test-controlplane test-kubeconfig test-kind test-node behaviour repeat bench verdict-matrix verdict-matrix-real verdict-matrix-worse verdict-causes fault-matrix gate check format lock clean test-stack test-stack-experiments test-stack-all
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -53,6 +53,9 @@ test-stack-all: $(READY)  ## all experiments on real components (half an hour; 7
 test: $(READY)  ## all tests: on all cores, then one after another those that need the machine to themselves
 	@$(BIN)/python -m pytest -q -n logical --dist worksteal -m "not alone"; ended=$$?; \
 	$(BIN)/python -m pytest -q -m alone && exit $$ended
+
+test-kubeconfig: $(READY)  ## a whole run in a cluster of others, with exactly the role that it asks for (minutes)
+	@FOREIGN=1 $(BIN)/python -m pytest -q tests/controlplane/test_kubeconfig_target.py
 
 behaviour: $(READY)  ## scenarios on the embedded control plane and on a real one, compared (exits 77 without its programs)
 	@$(BIN)/python tests/behaviour/behaviour.py $(ARGS)

@@ -15,6 +15,7 @@ import yaml
 from fakes.config import PoolConfig
 from harness.clock import RunClock, monotonic_ns
 from harness.errors import HarnessError
+from harness.faults.catalogue.node_drain import NodeDrain
 from harness.faults.cluster_journal import ClusterJournal
 from harness.faults.fault import Fault, Strike, fidelity_on
 from harness.faults.fidelity import Fidelity
@@ -24,7 +25,7 @@ from harness.faults.port import Ground
 from harness.faults.registry import FAULTS
 from harness.faults.undoing import undo_change
 from harness.kube.http import HttpKube
-from harness.kube.port import CONFIG_MAP, ApiError, NotFound, Resource
+from harness.kube.port import CONFIG_MAP, NODE, ApiError, NotFound, Resource
 from harness.run.allowing import missing
 from harness.run.lease import RunLease
 from harness.run.playing import NoTargets, Play, find_targets
@@ -229,6 +230,14 @@ async def play(fault: Fault, account: Connection, run_dir: Path) -> int:
     return 0
 
 
+async def on_all_nodes(fault: Fault, kube: HttpKube) -> Fault:
+    """A drain of a node without pods evicts nothing, so that nothing is refused."""
+    if not isinstance(fault, NodeDrain):
+        return fault
+    nodes = (await kube.list(NODE, label_selector=fault.nodes.selector)).items
+    return fault.model_copy(update={"nodes": fault.nodes.model_copy(update={"count": len(nodes)})})
+
+
 async def refused_without(
     cluster: Cluster,
     kube: HttpKube,
@@ -248,5 +257,5 @@ async def refused_without(
         assert lacking == [f"{verb} {taken.plural}{f' in {taken.namespace}' if taken.namespace else ''}"]
         if verb in ("create", "patch", "delete"):
             own = Path(tempfile.mkdtemp(prefix=f"refused-{fault.name}-{verb}-", dir=folder))
-            said = await forbidden(play(fault, account, own))
+            said = await forbidden(play(await on_all_nodes(fault, kube), account, own))
             assert f'cannot {verb} resource "{taken.plural}"' in said

@@ -40,7 +40,8 @@ def test_listen_address(annotations: dict[str, str] | None, address: tuple[str, 
 def test_provider_ids_lead_back_to_their_instance() -> None:
     assert provider_id(POOL, "spot-1") == "fake://zone-a/i-spot-1"
     assert instance_of("fake://zone-a/i-spot-1") == "i-spot-1"
-    assert instance_of("kind://docker/x/y") == ""
+    assert instance_of("kind://docker/gpu-harness/gpu-harness-worker2") == "i-gpu-harness-worker2"
+    assert instance_of("gce://project/zone/name") == ""
     assert node_labels(POOL, "spot-1")["karpenter.sh/nodepool"] == "spot"
     assert node_labels(POOL, "spot-1")["nvidia.com/gpu.count"] == "4"
     assert not any("nvidia" in label for label in node_labels(PoolConfig("cpu", "spot", gpus=0), "cpu-1"))

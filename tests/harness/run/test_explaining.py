@@ -41,7 +41,7 @@ def test_it_tells_the_story_and_prints_every_evidence_row(run_dir: RunDir) -> No
     assert "graceful_drain: fail" in text
     assert "Promised: " in text
     assert "aborted on SIGTERM" in text
-    assert text.count("reset_mid_stream on llm-a") == 2
+    assert text.count("reset_mid_stream on llm-a") == 4, "each of two, as evidence of the cause and of the finding"
     assert "streams_lost " in text
 
 
