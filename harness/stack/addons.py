@@ -94,16 +94,10 @@ class Site:
         kinds = await self._install(values)
         self.standing.kinds += kinds
         async with asyncio.TaskGroup() as copying:
-            copies = [copying.create_task(self._mount(name, folder)) for name, folder in values.secrets.items()]
-            try:
-                for program, component in zip(self.addon.programs, self.described.components, strict=True):
-                    await self.control_plane.services.start(
-                        self._launch(program, self.binaries.path(component), values)
-                    )
-            except BaseException:
-                for copy in copies:
-                    copy.cancel()
-                raise
+            for name, folder in values.secrets.items():
+                copying.create_task(self._mount(name, folder))
+            for program, component in zip(self.addon.programs, self.described.components, strict=True):
+                await self.control_plane.services.start(self._launch(program, self.binaries.path(component), values))
         await self._register(values)
 
     def _values(self) -> Values:
