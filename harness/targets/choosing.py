@@ -14,10 +14,9 @@ from harness.stack.description import in_order
 from harness.stack.find import find_binaries
 from harness.stack.find_addons import find_addons
 from harness.targets.base import Target
-from harness.targets.controlplane.bugs import refuse_bugs_without_a_place
+from harness.targets.bugs import ON_CONTROL_PLANE, ON_KIND, refuse_bugs_without_a_place
 from harness.targets.controlplane.target import ControlPlaneTarget
 from harness.targets.embedded import EmbeddedTarget
-from harness.targets.kind.bugs import refuse_bugs_without_a_place_on_kind
 from harness.targets.kind.commands import KindCommands, find_docker, find_kind
 from harness.targets.kind.target import KindTarget, cluster_name, planned_kind_fleet
 from harness.targets.manifests import refused_by_the_embedded_api
@@ -76,14 +75,18 @@ TARGETS: dict[str, Callable[[Path | None], MakeTarget]] = {
 """By name: from the folder of real programs, if one was named, to what makes the target."""
 
 
+_PLACES_OF_BUGS = {
+    ControlPlaneTarget.name: ON_CONTROL_PLANE,
+    NodeTarget.name: ON_CONTROL_PLANE,
+    KindTarget.name: ON_KIND,
+}
+
+
 def check_world(target: str, wanted: Wanted, experiment: Experiment) -> None:
     """BadInput for what the experiment asks of its world and this target cannot give."""
-    if target in (ControlPlaneTarget.name, NodeTarget.name):
+    if (places := _PLACES_OF_BUGS.get(target)) is not None:
         where = Where(str(experiment.path), key=f"{_WORLD}.planted_bugs")
-        refuse_bugs_without_a_place(wanted.config.planted_bugs, where)
-    elif target == KindTarget.name:
-        where = Where(str(experiment.path), key=f"{_WORLD}.planted_bugs")
-        refuse_bugs_without_a_place_on_kind(wanted.config.planted_bugs, where)
+        refuse_bugs_without_a_place(wanted.config.planted_bugs, places, target, where)
     elif target in (EMBEDDED, VIRTUAL) and (why := why_not_embedded(wanted, experiment)) is not None:
         raise why
 

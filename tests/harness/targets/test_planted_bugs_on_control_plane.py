@@ -6,18 +6,16 @@ import pytest
 
 from fakes.config import PlantedBug
 from harness.errors import BadInput, Where
-from harness.targets.controlplane import bugs
-from harness.targets.controlplane.bugs import PLACES, refuse_bugs_without_a_place
+from harness.targets.bugs import ON_CONTROL_PLANE, refuse_bugs_without_a_place
 
 WHERE = Where("e.yaml", key="planted_bugs")
 
 
 def test_those_with_a_place_are_let_through() -> None:
-    refuse_bugs_without_a_place(PLACES.keys(), WHERE)
+    refuse_bugs_without_a_place(ON_CONTROL_PLANE.keys(), ON_CONTROL_PLANE, "controlplane", WHERE)
 
 
-def test_one_without_a_place_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    rest = {bug: place for bug, place in PLACES.items() if bug is not PlantedBug.HPA_BLIND}
-    monkeypatch.setattr(bugs, "PLACES", rest)
+def test_one_without_a_place_is_refused_by_name() -> None:
+    rest = {bug: place for bug, place in ON_CONTROL_PLANE.items() if bug is not PlantedBug.HPA_BLIND}
     with pytest.raises(BadInput, match=r"e\.yaml.*hpa_blind cannot be planted"):
-        refuse_bugs_without_a_place([PlantedBug.DRAIN_IGNORES_PDB, PlantedBug.HPA_BLIND], WHERE)
+        refuse_bugs_without_a_place([PlantedBug.DRAIN_IGNORES_PDB, PlantedBug.HPA_BLIND], rest, "controlplane", WHERE)

@@ -5,7 +5,7 @@ import yaml
 
 from fakes.config import PlantedBug, PoolConfig, WorldConfig
 from harness.errors import BadInput, Where
-from harness.targets.kind.bugs import PLACES, refuse_bugs_without_a_place_on_kind
+from harness.targets.bugs import ON_KIND, refuse_bugs_without_a_place
 from harness.targets.kind.objects import device_plugins, for_kind, kubeconfig_on_the_node
 from harness.targets.kind.target import qualified
 
@@ -48,9 +48,9 @@ def test_a_model_server_loads_and_is_as_wrong_as_the_world_wants_it() -> None:
 
 
 def test_bugs_of_what_is_real_here_are_refused_by_name() -> None:
-    refuse_bugs_without_a_place_on_kind(PLACES, Where("x.yaml"))
+    refuse_bugs_without_a_place(ON_KIND, ON_KIND, "kind", Where("x.yaml"))
     with pytest.raises(BadInput, match="hpa_thrashes cannot be planted on the target kind"):
-        refuse_bugs_without_a_place_on_kind([PlantedBug.HPA_THRASHES], Where("x.yaml"))
+        refuse_bugs_without_a_place([PlantedBug.HPA_THRASHES], ON_KIND, "kind", Where("x.yaml"))
 
 
 def test_the_front_asks_the_api_server_where_that_listens_itself() -> None:
