@@ -33,7 +33,7 @@ from harness.stack.kubernetes import ControlPlane
 from harness.stack.module_files import files_of
 from harness.stack.placeholders import Values
 from harness.stack.ports import HOST, HeldPorts
-from harness.stack.services import Health, Launch
+from harness.stack.services import Health, Launch, first_of
 
 SECRET_WITHIN_S = 60.0
 _LOOK_S = 0.2
@@ -93,12 +93,18 @@ class Site:
         values = self._values()
         kinds = await self._install(values)
         self.standing.kinds += kinds
-        async with asyncio.TaskGroup() as copying:
-            for name, folder in values.secrets.items():
-                copying.create_task(self._mount(name, folder))
-            for program, component in zip(self.addon.programs, self.described.components, strict=True):
-                await self.control_plane.services.start(self._launch(program, self.binaries.path(component), values))
+        try:
+            async with asyncio.TaskGroup() as copying:
+                for name, folder in values.secrets.items():
+                    copying.create_task(self._mount(name, folder))
+                await self._start(values)
+        except ExceptionGroup as failures:
+            raise first_of(failures) from None
         await self._register(values)
+
+    async def _start(self, values: Values) -> None:
+        for program, component in zip(self.addon.programs, self.described.components, strict=True):
+            await self.control_plane.services.start(self._launch(program, self.binaries.path(component), values))
 
     def _values(self) -> Values:
         folder = self.control_plane.folder / "addons" / self.described.name

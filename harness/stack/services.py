@@ -76,7 +76,7 @@ class Services:
                 for service in started:
                     waiting.create_task(_until_healthy(service))
         except ExceptionGroup as failures:
-            raise failures.exceptions[0] from None
+            raise first_of(failures) from None
 
     async def halt(self, name: str, *, hard: bool = False) -> None:
         """Ends a program because somebody wants that: it is not dead then. ``hard`` is SIGKILL. Idempotent; KeyError
@@ -169,6 +169,12 @@ async def _until_healthy(service: Service) -> None:
         except TimeoutError:
             raise not_up(service.child, f"{launch.name} did not serve after {launch.within_s:g} s ({last})") from None
     raise not_up(service.child, service.child.how_it_ended())
+
+
+def first_of(failures: ExceptionGroup) -> Exception:
+    """What a task group's user is told: the first failure, of whichever group within, for the others follow from it."""
+    first = failures.exceptions[0]
+    return first_of(first) if isinstance(first, ExceptionGroup) else first
 
 
 def not_up(child: Child, why: str) -> TargetError:
