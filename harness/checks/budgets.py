@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from harness.checks.story import moment, tell
 from harness.checks.units import listed
 from harness.history.lives import Json, Life, disrupted, lives, node_of, workload_pods
-from harness.history.scaleup import leaving
+from harness.history.replica_sets import leaving
 from harness.history.tables import ObjectEvent
 from harness.verdict import Evidence
 

@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from harness.checks.sight import blind, recorded_until
+from harness.checks.sight import blind
 from harness.checks.story import moment, tell
 from harness.checks.units import NS_PER_S, both, clock_s, count, listed, scenario_s, span_ns
 from harness.history.gpus import Fleet, bought, fleets, is_spot, price_of
 from harness.history.lives import GPU, Json, Life, condition, gpus_of, lives, node_of, unschedulable, workload_pods
 from harness.history.recording import once
-from harness.history.scaleup import leaving
+from harness.history.replica_sets import leaving
 from harness.history.tables import ObjectEvent, Outcome
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
@@ -84,7 +84,7 @@ def capacity(history: History, spec: CapacitySpec) -> Finding:
     exercised = len(came) + len(waits) + standing + unregistered
     limit_ns = span_ns(spec.short_s_max, history.run.time_scale)
     long = [w for w in waits if w.length_ns > limit_ns]
-    open_ = [w for w in waits if not w.placed and w not in long and w.end_ns >= recorded_until(history)]
+    open_ = [w for w in waits if not w.placed and w not in long and w.end_ns >= history.recorded_until_ns]
     wrong = _wrong(history, spec, sums, long, unregistered) + [text for name, text, bad in limits if bad]
     missing = [name for name, _, bad in limits if bad is None]
     gap = blind(history, _BLINDING, history.run.load_start_ns)
@@ -123,7 +123,7 @@ def capacity(history: History, spec: CapacitySpec) -> Finding:
 
 def shortages(history: History) -> list[Wait]:
     """Pods that were refused for want of GPUs, the longest wait first."""
-    until = recorded_until(history)
+    until = history.recorded_until_ns
     found = []
     for pod in lives(history.objects, "Pod"):
         refused = pod.when(_no_gpu) if gpus_of(pod.last) else None
@@ -248,7 +248,7 @@ def _unregistered_at_once(history: History) -> int:
         names = (claim.name, str(claim.last.get("status", {}).get("nodeName") or ""))
         ends = [born[name] for name in names if name in born] + ([claim.gone.t_ns] if claim.gone else [])
         late_ns = launched.t_ns + span_ns(_REGISTERS_S, history.run.time_scale)
-        spans.append((late_ns, min(ends, default=recorded_until(history))))
+        spans.append((late_ns, min(ends, default=history.recorded_until_ns)))
     return max((sum(1 for a, b in spans if a <= t < b) for t, _ in spans), default=0)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.checks.claims_waiting import Waited, waits
 from harness.checks.machine_did_not_stall import stalls
-from harness.checks.sight import blind, recorded_until
+from harness.checks.sight import blind
 from harness.checks.story import moment, tell
 from harness.checks.units import both, count, scenario_s, span_ns
 from harness.history.devices import CLAIM, SLICE, Device, Held, Tainted, held, tainted
@@ -47,7 +47,7 @@ def claims(history: History, spec: ClaimsSpec) -> Finding:
     UNKNOWN when no claim was given a device, when the recording ends before a pod's time to leave is up, and when the
     recorder was blind for pods, claims or slices and nothing was seen to be wrong.
     """
-    limit_ns, until_ns = span_ns(spec.leave_s_max, history.run.time_scale), recorded_until(history)
+    limit_ns, until_ns = span_ns(spec.leave_s_max, history.run.time_scale), history.recorded_until_ns
     every, taints = held(history), tainted(history)
     twice = _twice(every)
     struck = [each for taint in taints for each in _struck(history, every, taint, until_ns)]

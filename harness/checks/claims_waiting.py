@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.checks.sight import recorded_until
 from harness.checks.units import both, count
 from harness.history.devices import SLICE, Held, Tainted, devices_of
 from harness.history.lives import Life, going, lives, node_of, terminal, unschedulable
@@ -43,7 +42,7 @@ def waits(history: History, every: tuple[Held, ...], taints: tuple[Tainted, ...]
         if not pod.last.get("spec", {}).get("resourceClaims") or (refused := pod.when(unschedulable)) is None:
             continue
         over = pod.when(lambda p: bool(node_of(p)) or going(p) or terminal(p)) or pod.gone
-        end_ns = over.t_ns if over else recorded_until(history)
+        end_ns = over.t_ns if over else history.recorded_until_ns
         free = _free(history, every, taints, (refused.t_ns + end_ns) // 2)
         found.append(Waited(pod, refused.index, refused.t_ns, end_ns, free))
     return sorted(found, key=lambda w: -w.length_ns)

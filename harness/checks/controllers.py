@@ -12,7 +12,8 @@ from harness.checks.story import clock, moment, tell, who
 from harness.checks.units import NS_PER_S, both, count, listed, span_ns
 from harness.history.autoscaler import autoscalers, pod_metrics, replicas_max, scales, told
 from harness.history.lives import Json, Life, condition, lives, owner_of
-from harness.history.scaleup import LOAD_STEP, replica_steps
+from harness.history.replica_sets import replica_steps
+from harness.history.scaleup import LOAD_STEP
 from harness.history.tables import ObjectEvent
 from harness.verdict import Evidence, Finding, Role, Status, Value
 

@@ -20,7 +20,7 @@ from harness.history.lives import (
     workload_pods,
 )
 from harness.history.recording import once
-from harness.history.scaleup import replica_steps
+from harness.history.replica_sets import replica_steps
 from harness.history.tables import FaultStage, ObjectEvent
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.checks.sight import blind, recorded_until
+from harness.checks.sight import blind
 from harness.checks.story import clock, moment, tell
 from harness.checks.units import both, count, listed, scenario_s, span_ns
 from harness.history.gpus import bought, changes
@@ -211,7 +211,7 @@ def losses(history: History, node: Life) -> list[Lost]:
     found: list[Lost] = []
     full, start, there = bought(node.seen[0].object), None, False
     missing = 0
-    end_ns = node.gone.t_ns if node.gone else recorded_until(history)
+    end_ns = node.gone.t_ns if node.gone else history.recorded_until_ns
     for event in node.seen:
         obj = event.object
         full = max(full, bought(obj))
@@ -231,7 +231,7 @@ def losses(history: History, node: Life) -> list[Lost]:
 
 
 def _to_the_end(history: History, span: Lost) -> bool:
-    return span.end_ns >= recorded_until(history)
+    return span.end_ns >= history.recorded_until_ns
 
 
 def _wrong(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from harness.checks.gang_groups import Group, groups_of
 from harness.checks.gang_topology import Apart, constrained, spread
 from harness.checks.machine_did_not_stall import stalls
-from harness.checks.sight import blind, recorded_until
+from harness.checks.sight import blind
 from harness.checks.stories import gang_story, spread_story
 from harness.checks.units import NS_PER_S, both, count, listed, scenario_s
 from harness.history.lives import Json, Life, going, gpus_of, node_of, terminal, unschedulable
@@ -139,7 +139,7 @@ def gang(history: History, spec: GangSpec) -> Finding:
 @once
 def gangs_of(history: History) -> tuple[Gang, ...]:
     """Every gang, by whatever system it is one."""
-    last_ns = recorded_until(history)
+    last_ns = history.recorded_until_ns
     found: list[Gang] = []
     for group in groups_of(history):
         members = group.members

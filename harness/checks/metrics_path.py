@@ -15,7 +15,7 @@ from harness.checks.units import NS_PER_S, both, count, listed, scenario_s, span
 from harness.history.autoscaler import METRICS_SOURCE, Reading, autoscalers, pod_metrics, readings, scales
 from harness.history.gpus import changes
 from harness.history.lives import Life, condition, lives, owner_of, ready, workload_pods
-from harness.history.scaleup import replica_steps
+from harness.history.replica_sets import replica_steps
 from harness.history.tables import ObjectEvent, ObjectEventType
 from harness.verdict import Evidence, Finding, Role, Status, Value
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from harness.checks.budgets import misfit_rows, misfit_sentence, misfit_story, misfits
 from harness.checks.departures import pods_scaled_away
-from harness.checks.sight import recorded_until
 from harness.checks.stories import pdb_story
 from harness.checks.undisturbed import (
     disturbed,
@@ -22,7 +21,7 @@ from harness.checks.undisturbed import (
 )
 from harness.checks.units import NS_PER_MS, both, count, listed, scenario_s
 from harness.history.lives import Json, Life, condition, disrupted, going, labels_of, lives, node_of, ready, terminal
-from harness.history.scaleup import leaving
+from harness.history.replica_sets import leaving
 from harness.history.tables import ObjectEvent, ObjectEventType
 from harness.selectors import selector_of
 from harness.verdict import Evidence, Finding, Role, Status, Value
@@ -279,7 +278,7 @@ def _revision(obj: Json) -> int | None:
 def held_back(history: History, budget: Life) -> list[tuple[Life, int]]:
     """Pods that stayed on a node being drained while their budget allowed nothing, and for how long in all."""
     drains = {life.name: life.when(disrupted) for life in lives(history.objects, "Node")}
-    last_ns = recorded_until(history)
+    last_ns = history.recorded_until_ns
     shut = _shut_spans(budget, last_ns)
     found: list[tuple[Life, int]] = []
     for pod in covered(history, budget) if shut else ():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.checks.gang import gangs_of, holds
 from harness.checks.scale_down import targets_of
-from harness.checks.sight import blind, recorded_until
+from harness.checks.sight import blind
 from harness.checks.story import clock, moment, tell
 from harness.checks.units import both, count, listed, scenario_s, span_ns
 from harness.history.gpus import changes
@@ -78,7 +78,7 @@ def recovery(history: History, spec: RecoverySpec) -> Finding:
     left = leftovers(history, span_ns(spec.steady_s_max, scale), start_ns)
     due_ns = start_ns + span_ns(spec.steady_s_max, scale)
     late = back.steady_ns is None or back.steady_ns > due_ns
-    early_end = back.steady_ns is None and recorded_until(history) < due_ns
+    early_end = back.steady_ns is None and history.recorded_until_ns < due_ns
     gap = blind(history, _BLINDING, start_ns)
     wrong = _wrong(history, spec, back, late and not early_end, left)
     if wrong and gap is None:
@@ -133,7 +133,7 @@ def returned(history: History, start_ns: int, hold_ns: int) -> Return:
         wants = lacking or wants
     if since is None and not wants and not (wants := world.wants()):
         since = start_ns
-    if since is not None and recorded_until(history) - since >= hold_ns:
+    if since is not None and history.recorded_until_ns - since >= hold_ns:
         return Return(start_ns, since, "")
     return Return(start_ns, None, wants or "the system was not steady for long enough")
 
@@ -192,7 +192,7 @@ def steady(node: Json) -> bool:
 
 def leftovers(history: History, limit_ns: int, start_ns: int) -> list[Left]:
     """What is still wrong at the end, and has been for as long as it may."""
-    until = recorded_until(history)
+    until = history.recorded_until_ns
     found = [*_nodes_left(history), *_pods_left(history), *_claims_left(history), *_gangs_left(history)]
     return [left for left in found if until - max(left.since_ns, start_ns) > limit_ns]
 
@@ -216,7 +216,7 @@ def _pods_left(history: History) -> list[Left]:
     nodes = lives(history.objects, "Node")
     there = {node.name for node in nodes if node.gone is None}
     gone = {node.name: node.gone for node in nodes if node.gone is not None and node.name not in there}
-    until = recorded_until(history)
+    until = history.recorded_until_ns
     found: list[Left] = []
     for pod in lives(history.objects, "Pod"):
         on = node_of(pod.last)
@@ -243,7 +243,7 @@ def _claims_left(history: History) -> list[Left]:
 
 
 def _gangs_left(history: History) -> list[Left]:
-    until = recorded_until(history)
+    until = history.recorded_until_ns
     return [
         Left(
             "PodGroup",
@@ -273,7 +273,7 @@ def _wrong(history: History, spec: RecoverySpec, back: Return, late: bool, left:
     scale = history.run.time_scale
     parts = []
     if late and back.steady_ns is None:
-        span = both(recorded_until(history) - back.start_ns, scale)
+        span = both(history.recorded_until_ns - back.start_ns, scale)
         parts.append(f"not steady for {span} after the last fault (limit {spec.steady_s_max:.0f} s): {back.wants}")
     elif late and back.steady_ns is not None:
         span = both(back.steady_ns - back.start_ns, scale)

@@ -10,12 +10,13 @@ from harness.checks.causes import Cause
 from harness.checks.departures import node_fates, pod_fates
 from harness.checks.losses import losses
 from harness.checks.rows import Request, rows_of
-from harness.checks.sight import blind, recorded_until
+from harness.checks.sight import blind
 from harness.checks.story import moment, tell, who
 from harness.checks.units import NS_PER_S, both, count, listed, scenario_s, span_ns
 from harness.history.autoscaler import autoscalers, needs, readable_ns, replicas_min, scales
 from harness.history.lives import Life, condition, lives, owner_of, workload_pods
-from harness.history.scaleup import LOAD_STEP, replica_steps
+from harness.history.replica_sets import replica_steps
+from harness.history.scaleup import LOAD_STEP
 from harness.history.tables import FaultStage, ObjectEvent, ObjectEventType
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
@@ -163,7 +164,7 @@ def excursions_of(history: History, target: Life) -> list[Excursion]:
             open_ = None
         before = n
     if open_ is not None:
-        found.append(Excursion(target, floor, peak, open_, _over(above, raised_ns, recorded_until(history)), None))
+        found.append(Excursion(target, floor, peak, open_, _over(above, raised_ns, history.recorded_until_ns), None))
     return [e for e in found if e.back is None or e.back.t_ns >= start_ns]
 
 
@@ -185,7 +186,7 @@ def reversals_of(history: History, target: Life, within_ns: int) -> list[Reversa
 
 def _look(history: History, spec: ScaleDownSpec, excursions: list[Excursion]) -> _Seen:
     limit = span_ns(spec.floor_s_max, history.run.time_scale)
-    until = recorded_until(history)
+    until = history.recorded_until_ns
     late = [e for e in excursions if (e.back.t_ns if e.back else until) - e.over_ns > limit]
     undecided = [e for e in excursions if e.back is None and e not in late]
     within = span_ns(spec.reversal_s_min, history.run.time_scale)
@@ -238,7 +239,7 @@ def _wrong(history: History, spec: ScaleDownSpec, seen: _Seen) -> list[str]:
         pods = listed(sorted({row.pod or "" for row, _ in seen.lost}))
         parts.append(f"{count(len(seen.lost), 'stream')} lost on pods that were scaled away ({pods})")
     for e in seen.late:
-        took = (e.back.t_ns if e.back else recorded_until(history)) - e.over_ns
+        took = (e.back.t_ns if e.back else history.recorded_until_ns) - e.over_ns
         what = f"was back at its floor of {e.floor} late" if e.back else f"was still above its floor of {e.floor}"
         parts.append(
             f"{e.target.name} {what}, {both(took, scale)} after the last need (limit {spec.floor_s_max:.0f} s)"

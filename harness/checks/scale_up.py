@@ -5,12 +5,14 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
+from harness.checks.stage_limits import limited, stages_of
 from harness.checks.stories import never_decided_story, scale_up_story
 from harness.checks.story import who
 from harness.checks.unanswered import Unanswered, unanswered_rise
-from harness.checks.units import NS_PER_S, both, clock_s, count, listed, scenario_s
+from harness.checks.units import both, clock_s, count, listed, scenario_s, span_ns
 from harness.history.autoscaler import autoscalers
-from harness.history.scaleup import STAGES, Origin, Replica, replicas_that_came, waiting_at
+from harness.history.replica_sets import Origin
+from harness.history.scaleup import STAGES, Replica, replicas_that_came, waiting_at
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 NEEDS = ("load_offered", "machine_did_not_stall", "steady_before", "clocks_agree")
 _BLINDING = frozenset({"Pod", "Node", "ReplicaSet", "Deployment", "EndpointSlice", "NodeClaim"})
+_ORDER = {Status.FAIL: 0, Status.UNKNOWN: 1, Status.PASS: 2}
 _NAMED = 5
 """Replicas that the sentence names; the others stand in the evidence."""
 
@@ -32,18 +35,17 @@ def scale_up(history: History, spec: ScaleUpSpec) -> Finding:
     when no answer names its pod, or no endpoint was recorded at all, so that nobody could have seen it serve.
     """
     came = replicas_that_came(history)
-    limit_ns = round(spec.ready_s_max / history.run.time_scale * NS_PER_S)
+    limit_ns = span_ns(spec.ready_s_max, history.run.time_scale)
     added = [replica for replica in came if replica.origin is Origin.ADDED]
     replaced = [replica for replica in came if replica.origin is Origin.REPLACEMENT]
     if not added and (rise := unanswered_rise(history, limit_ns)) is not None:
         return _never_decided(history, spec, rise, replaced)
-    answers = [(replica, *_judge(history, replica, limit_ns)) for replica in added]
-    order = {Status.FAIL: 0, Status.UNKNOWN: 1, Status.PASS: 2}
-    answers.sort(key=lambda answer: order[answer[1]])
+    answers = [(replica, *_judge(history, replica, spec)) for replica in added]
+    answers.sort(key=lambda answer: _ORDER[answer[1]])
     status = answers[0][1] if answers else Status.UNKNOWN
     evidence = (
         *(
-            _row(history, replica, f"added, {why}", _late(history, replica, answer, limit_ns))
+            _row(history, replica, f"added, {why}", _late(history, replica, answer, spec))
             for replica, answer, why in answers
         ),
         *(_row(history, replica, f"replacement of {replica.predecessor}") for replica in replaced),
@@ -51,7 +53,7 @@ def scale_up(history: History, spec: ScaleUpSpec) -> Finding:
     sentence = _sentence(history, spec, answers, replaced)
     numbers = _numbers(history, spec, added, replaced)
     late = [replica for replica, answer, _ in answers if answer is Status.FAIL]
-    story = scale_up_story(history, late, spec.ready_s_max) if late else ""
+    story = scale_up_story(history, late, spec.ready_s_max, by_stage=limited(spec)) if late else ""
     return Finding("scale_up", Role.CHECK, status, sentence, len(added), numbers, evidence, NEEDS, story=story)
 
 
@@ -80,7 +82,20 @@ def took_ns(replica: Replica) -> int | None:
     return replica.served_ns - replica.start_ns
 
 
-def _judge(history: History, replica: Replica, limit_ns: int) -> tuple[Status, str]:
+def _judge(history: History, replica: Replica, spec: ScaleUpSpec) -> tuple[Status, str]:
+    """As a whole and by its stages: the worse of the two answers, and where both are as bad, both reasons."""
+    status, why = _judge_whole(history, replica, span_ns(spec.ready_s_max, history.run.time_scale))
+    stages = stages_of(history, replica, spec)
+    by_stage, reasons = stages.status, stages.why
+    start_ns, end_ns = replica.start_ns or 0, replica.served_ns or history.recorded_until_ns
+    if by_stage is Status.FAIL and _blind(history, start_ns, end_ns):
+        by_stage, reasons = Status.UNKNOWN, (*reasons, "but the recorder was blind")
+    if not reasons or _ORDER[by_stage] > _ORDER[status]:
+        return status, why
+    return by_stage, f"{why}, and {', '.join(reasons)}"
+
+
+def _judge_whole(history: History, replica: Replica, limit_ns: int) -> tuple[Status, str]:
     scale = history.run.time_scale
     took, start = took_ns(replica), replica.start_ns
     if start is None:
@@ -98,7 +113,7 @@ def _judge(history: History, replica: Replica, limit_ns: int) -> tuple[Status, s
     waited = f"{_name(replica)} never served: it waited for {waiting_at(history, replica, until).words}"
     if replica.withdrawn_ns is not None and replica.withdrawn_ns < until:
         return Status.UNKNOWN, f"{waited}; it was withdrawn after {both(replica.withdrawn_ns - start, scale)}"
-    if _recorded_until(history) < until:
+    if history.recorded_until_ns < until:
         return Status.UNKNOWN, f"{waited}, but the recording ends before its time was up"
     if _blind(history, start, until):
         return Status.UNKNOWN, f"{waited}, but the recorder was blind"
@@ -119,10 +134,6 @@ def _hidden(history: History) -> str:
 
 def _blind(history: History, start_ns: int, end_ns: int) -> bool:
     return any(g.kind in _BLINDING and g.t_ns >= start_ns and (g.since_ns or 0) <= end_ns for g in history.gaps)
-
-
-def _recorded_until(history: History) -> int:
-    return max([history.run.load_end_ns, *(event.t_ns for event in history.objects[-1:])])
 
 
 def _name(replica: Replica) -> str:
@@ -172,11 +183,15 @@ def _numbers(history: History, spec: ScaleUpSpec, added: list[Replica], replaced
     }
 
 
-def _late(history: History, replica: Replica, answer: Status, limit_ns: int) -> dict[str, Value]:
+def _late(history: History, replica: Replica, answer: Status, spec: ScaleUpSpec) -> dict[str, Value]:
     """What one that is late waited for when its time was up, by one word."""
     if answer is not Status.FAIL or replica.start_ns is None:
         return {}
-    return {"waited_for": waiting_at(history, replica, replica.start_ns + limit_ns).what.value}
+    due_ns = replica.start_ns + span_ns(spec.ready_s_max, history.run.time_scale)
+    took = took_ns(replica)
+    if took is not None and replica.start_ns + took <= due_ns:  # in time as a whole: a stage of it was late
+        due_ns = stages_of(history, replica, spec).due_ns or due_ns
+    return {"waited_for": waiting_at(history, replica, due_ns).what.value}
 
 
 def _row(history: History, replica: Replica, what: str, more: dict[str, Value] | None = None) -> Evidence:

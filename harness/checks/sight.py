@@ -21,7 +21,3 @@ def blind(history: History, kinds: Collection[str], start_ns: int = 0, end_ns: i
         ),
         None,
     )
-
-
-def recorded_until(history: History) -> int:
-    return max([history.run.load_end_ns, *(event.t_ns for event in history.objects[-1:])])

@@ -103,7 +103,7 @@ _SLOW = {
 }
 
 
-def scale_up_story(history: History, late: Sequence[Replica], limit_s: float) -> str:
+def scale_up_story(history: History, late: Sequence[Replica], limit_s: float, *, by_stage: bool) -> str:
     first = late[0]
     stage, took_ns = slowest_stage(first)
     name = first.pod or "a replica without a pod"
@@ -116,9 +116,10 @@ def scale_up_story(history: History, late: Sequence[Replica], limit_s: float) ->
         cause = f"it waited for {first.waits_for}"
         stage = next((s for s in STAGES if first.marks[s].missed), stage)
         stage = next((what for what in (QUOTA, PROBE) if first.waits_for.startswith(what)), stage)
+    stages = ", and each stage of it takes no longer than its own limit" if by_stage else ""
     served = f"served {moment(history, first.served_ns)}" if done else "never served"
     return tell(
-        promised=f"an added replica serves its first token within {limit_s:.0f} s of the load step",
+        promised=f"an added replica serves its first token within {limit_s:.0f} s of the load step{stages}",
         happened=f"{name} {served}; {count(len(late), 'replica')} not in time",
         when=f"the load step was {moment(history, first.start_ns)}" if first.start_ns is not None else "",
         objects=[text for replica in late for text in (replica.pod, replica.node) if text][:_OBJECTS],

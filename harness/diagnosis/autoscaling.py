@@ -7,7 +7,6 @@ from itertools import pairwise
 
 from harness.checks.controllers import needs_of, scaled, writes_of
 from harness.checks.scale_down import excursions_of, targets_of
-from harness.checks.sight import recorded_until
 from harness.checks.story import who
 from harness.checks.unanswered import SUSTAINED_S
 from harness.checks.units import count, listed
@@ -15,7 +14,8 @@ from harness.diagnosis.case import SHOWN, Case
 from harness.diagnosis.suspect import AUTOSCALER, METRICS, Suspect
 from harness.history.autoscaler import autoscalers, needs, pod_metrics, readings, scales, told
 from harness.history.lives import Json, Life, condition
-from harness.history.scaleup import LOAD_STEP, replica_steps
+from harness.history.replica_sets import replica_steps
+from harness.history.scaleup import LOAD_STEP
 from harness.history.tables import ObjectEvent
 from harness.verdict import Evidence
 
@@ -212,7 +212,7 @@ def _never_down(case: Case, scaler: Life, target: Life) -> Iterator[Suspect]:
     if not case.number("scale_down", "late"):
         return
     window = case.ns(_window(scaler.last, "scaleDown") + _HESITATES_S)
-    until = recorded_until(case.history)
+    until = case.history.recorded_until_ns
     for e in excursions_of(case.history, target):
         end = e.back.t_ns if e.back else until
         low = _low_since(case, scaler, e.over_ns, e.floor)

@@ -13,7 +13,8 @@ from harness.checks.losses import losses
 from harness.checks.rows import Mask, Request, Rows, rows_of
 from harness.checks.units import clock_s, scenario_s, span_ns
 from harness.history.lives import Life, lives
-from harness.history.scaleup import Origin, Replica, replicas_that_came
+from harness.history.replica_sets import Origin
+from harness.history.scaleup import Replica, replicas_that_came
 from harness.history.tables import FaultStage
 from harness.verdict import Evidence, Finding, Role, Status, Value
 

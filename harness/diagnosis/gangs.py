@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.checks.gang import Gang, Partial, deadlocked, gangs_of
-from harness.checks.sight import recorded_until
 from harness.checks.units import listed
 from harness.diagnosis.case import SHOWN, Case
 from harness.diagnosis.suspect import GANG_CONTROLLER, SCHEDULER, Suspect
@@ -31,7 +30,7 @@ def _bound_in_part(case: Case, apart: list[tuple[Gang, Partial]]) -> Suspect:
     """All at once or none: who binds is the scheduler."""
     gang, partial = max(apart, key=lambda pair: pair[1].length_ns)
     stuck = deadlocked(apart)
-    until = recorded_until(case.history)
+    until = case.history.recorded_until_ns
     if len(stuck) > 1:
         names = listed([g.group.name for g in stuck])
         act = (

@@ -9,7 +9,6 @@ from harness.checks.departures import exit_code
 from harness.checks.device import Lost, device_ids, doubles, losses, rejected
 from harness.checks.hurried import hurried_pods
 from harness.checks.recovery import GRACE_S as LEFT_S
-from harness.checks.sight import recorded_until
 from harness.checks.units import count, listed
 from harness.diagnosis.case import SHOWN, Case
 from harness.diagnosis.scope import nodes_hit, pods_hit
@@ -186,7 +185,7 @@ def _holders(case: Case, pods: tuple[str, ...], t_ns: int) -> str:
 
 def pods_that_stay(case: Case) -> Iterator[Suspect]:
     """Ended, asked to go, nothing holds them, and still there: the last step of a deletion is the kubelet's."""
-    until = recorded_until(case.history)
+    until = case.history.recorded_until_ns
     stay = []
     for pod in case.of("Pod"):
         asked, ended = pod.when(going), pod.when(terminal)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.checks.sight import recorded_until
 from harness.checks.units import count, listed
 from harness.diagnosis.case import SHOWN, Case
 from harness.diagnosis.scope import nodes_hit
@@ -28,7 +27,7 @@ def leftovers(case: Case) -> Iterator[Suspect]:
 
 def _marked(case: Case) -> Iterator[Suspect]:
     """Nodes that are marked to be drained, stay so, and go nowhere: no fault and no claim asked for it."""
-    until = recorded_until(case.history)
+    until = case.history.recorded_until_ns
     struck = {name for f in case.history.faults if f.stage is FaultStage.INJECTED for name in f.targets}
     for node in case.nodes.values():
         event = node.when(disrupted)
@@ -73,7 +72,7 @@ def _near(case: Case, node: Life, t_ns: int) -> bool:
 
 def _nodes(case: Case) -> Iterator[Suspect]:
     """Asked to go, its instance ended, and still there: its finalizer says who has not let it go."""
-    until = recorded_until(case.history)
+    until = case.history.recorded_until_ns
     for node in case.nodes.values():
         asked = node.when(going)
         if asked is None or node.gone is not None or until - asked.t_ns < case.ns(_STAYS_S):
@@ -101,7 +100,7 @@ def _nodes(case: Case) -> Iterator[Suspect]:
 
 
 def _claims(case: Case) -> Iterator[Suspect]:
-    until = recorded_until(case.history)
+    until = case.history.recorded_until_ns
     for claim in case.of("NodeClaim"):
         node = case.nodes.get(_of(claim))
         if claim.gone is not None or node is None or node.gone is None or until - node.gone.t_ns < case.ns(_STAYS_S):
@@ -136,7 +135,7 @@ def _ending(claim: dict[str, object]) -> bool:
 
 def _orphans(case: Case) -> Iterator[Suspect]:
     """Pods of nodes that are gone: PodGC takes them (kubernetes pkg/controller/podgc, every 20 s)."""
-    until = recorded_until(case.history)
+    until = case.history.recorded_until_ns
     left = []
     for pod in case.of("Pod"):
         node = case.nodes.get(node_of(pod.last))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
-from harness.checks.sight import recorded_until
 from harness.checks.units import count, listed
 from harness.diagnosis.case import SHOWN, Case
 from harness.diagnosis.scope import nodes_hit, pods_hit
@@ -38,7 +37,7 @@ Stuck = Sequence[tuple[Replica, str]]
 
 def newcomers(case: Case) -> Iterator[Suspect]:
     """By what they wait for; those that came late by their slowest stage."""
-    until = recorded_until(case.history)
+    until = case.history.recorded_until_ns
     by: dict[Wait, list[tuple[Replica, str]]] = {}
     for replica in case.replicas:
         decided = replica.marks["T1"].t_ns
@@ -271,7 +270,7 @@ def _slow_to_load(case: Case) -> Iterator[Suspect]:
     """The container runs, and its probe cannot reach it for minutes: the server loads, on every node alike or not."""
     took: dict[str, int] = {}
     since: list[int] = []
-    until = recorded_until(case.history)
+    until = case.history.recorded_until_ns
     for replica in case.replicas:
         begun, warm = replica.marks["T6"].t_ns, replica.marks["T7"].t_ns
         ended = replica.withdrawn_ns if replica.withdrawn_ns is not None else until

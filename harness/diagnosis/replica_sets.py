@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from harness.checks.sight import recorded_until
 from harness.checks.units import count, listed
 from harness.diagnosis.case import Case
 from harness.diagnosis.suspect import REPLICA_SETS, Suspect
 from harness.history.lives import Life, condition, lives, owner_of
-from harness.history.scaleup import leaving, replica_steps
+from harness.history.replica_sets import leaving, replica_steps
 from harness.verdict import Evidence
 
 _SHORT_S = 60.0
@@ -32,7 +31,7 @@ class Short:
 
 def short_of_pods(case: Case) -> list[Short]:
     found: list[Short] = []
-    until = recorded_until(case.history)
+    until = case.history.recorded_until_ns
     for owner in lives(case.history.objects, "ReplicaSet"):
         pods = [pod for pod in case.of("Pod") if owner_of(pod.last) == owner.uid]
         steps = [(event.t_ns, after - before, "size") for before, after, event in replica_steps(owner)]

@@ -79,6 +79,11 @@ class History:
     """The second book, kept by fake model servers; None where there is none."""
 
     @property
+    def recorded_until_ns(self) -> int:
+        """The load's end, or the last event after it. Events may be dropped, so the last one alone ends nothing."""
+        return max([self.run.load_end_ns, *(event.t_ns for event in self.objects[-1:])])
+
+    @property
     def phases(self) -> tuple[Phase, ...]:
         return self.run.phases
 

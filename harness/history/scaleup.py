@@ -8,29 +8,26 @@ pods in order of time.
 
 from __future__ import annotations
 
-import enum
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.history.autoscaler import needs, readable_ns
 from harness.history.lives import (
     Life,
     condition,
-    going,
     lives,
     node_of,
     owner_of,
     ready,
     running,
-    terminal,
     unschedulable,
     usable,
     workload_pods,
 )
 from harness.history.recording import once
-from harness.history.tables import ObjectEvent, ObjectEventType
+from harness.history.replica_sets import SETTLE_NS, Origin, Slot, assign, leaving, replica_steps
+from harness.history.tables import ObjectEvent
 from harness.history.waiting import Waiting, never_created, refused, waiting_in
 
 if TYPE_CHECKING:
@@ -39,27 +36,6 @@ if TYPE_CHECKING:
 LOAD_STEP = "load_step"
 """The supervisor's mark at the planned time of each step of the load."""
 SERVICE_LABEL = "kubernetes.io/service-name"
-_TAIL_NS = 1_000_000_000
-"""What was decided this shortly before the recording's end, or before it was taken back, had no time to happen."""
-_SETTLE_NS = 250_000_000
-"""Watches of different kinds are not ordered among each other; causes may be received this much after effects."""
-
-
-class Origin(enum.StrEnum):
-    ADDED = "added"
-    REPLACEMENT = "replacement"
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """Why a pod was to be created: a raise of ``spec.replicas``, or a predecessor that began to go."""
-
-    t_ns: int
-    origin: Origin
-    event: ObjectEvent | None
-    predecessor: str = ""
-    withdrawn_ns: int | None = None
-    """When the size was lowered again before any pod had been made for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,77 +98,6 @@ def _dating(history: History) -> _Dating:
     return _Dating(history)
 
 
-def assign(history: History) -> list[tuple[Slot, Life | None]]:
-    """Every raise and vacancy since the load began with the pod that filled it, if any did."""
-    start_ns = history.run.load_start_ns
-    sets = {life.uid: life for life in lives(history.objects, "ReplicaSet")}
-    pods = workload_pods(history)
-    owned: dict[str, list[Life]] = {}
-    for pod in pods:
-        owned.setdefault(owner_of(pod.last), []).append(pod)
-    filled: list[tuple[Slot, Life | None]] = []
-    for owner, own in owned.items():
-        filled += _assign_set(sets.get(owner), own)
-    last_ns = _recorded_until(history) - _TAIL_NS
-    came = [
-        (slot, pod) for slot, pod in filled if (pod.born_ns >= start_ns if pod else start_ns <= slot.t_ns < last_ns)
-    ]
-    return sorted(came, key=lambda pair: (pair[0].t_ns, pair[1].born_ns if pair[1] else 0))
-
-
-def _assign_set(owner: Life | None, pods: Sequence[Life]) -> list[tuple[Slot, Life | None]]:
-    steps: list[tuple[int, int, str, Any]] = []
-    for before, after, event in replica_steps(owner) if owner else ():
-        steps.append((event.t_ns, len(steps), "scaled", (before, after, event)))
-    for pod in pods:
-        if left := leaving(pod):
-            steps.append((left.t_ns + _SETTLE_NS, len(steps), "left", (pod, left)))
-        steps.append((pod.born_ns + 2 * _SETTLE_NS, len(steps), "came", pod))
-    open_slots: list[Slot] = []
-    to_remove = 0
-    filled: list[tuple[Slot, Life | None]] = []
-    for _, _, what, item in sorted(steps, key=lambda step: step[:2]):
-        if what == "scaled":
-            before, after, event = item
-            open_slots += [Slot(event.t_ns, Origin.ADDED, event)] * (after - before)
-            to_remove += max(0, before - after)
-            while to_remove and open_slots:
-                taken = open_slots.pop()
-                to_remove -= 1
-                if event.t_ns - taken.t_ns >= _TAIL_NS:
-                    filled.append((replace(taken, withdrawn_ns=event.t_ns), None))
-        elif what == "left":
-            pod, left = item
-            if to_remove and not condition(left.object, "DisruptionTarget"):
-                to_remove -= 1
-            else:
-                open_slots.append(Slot(left.t_ns, Origin.REPLACEMENT, left, pod.name))
-        else:
-            slot = open_slots.pop(0) if open_slots else Slot(item.born_ns, Origin.ADDED, item.seen[0])
-            filled.append((slot, item))
-    return filled + [(slot, None) for slot in open_slots]
-
-
-def _recorded_until(history: History) -> int:
-    """The load's end, or the last event after it. Events may be dropped, so the last one alone ends nothing."""
-    return max([history.run.load_end_ns, *(event.t_ns for event in history.objects[-1:])])
-
-
-def replica_steps(life: Life) -> Iterable[tuple[int, int, ObjectEvent]]:
-    """Changes of ``spec.replicas``. An object seen being created counts from 0, a listed one from what it had."""
-    before: int | None = 0 if life.seen[0].type is ObjectEventType.ADDED else None
-    for event in life.seen:
-        after = int(event.object.get("spec", {}).get("replicas", 1))
-        if before is not None and after != before:
-            yield before, after, event
-        before = after
-
-
-def leaving(pod: Life) -> ObjectEvent | None:
-    """When a pod stopped counting for its ReplicaSet: asked to go, ended, or vanished."""
-    return pod.when(lambda obj: going(obj) or terminal(obj)) or pod.gone
-
-
 class _Dating:
     """What all replicas of one history share, read once."""
 
@@ -205,7 +110,7 @@ class _Dating:
         self.pods = {life.name: life for life in workload_pods(history)}
         self.refusals = sorted(found for claim in self.claims for found in refused(claim))
         self.unmade = _unmade(history)
-        self.end_ns = _recorded_until(history)
+        self.end_ns = history.recorded_until_ns
         named = ((c, (c.name, c.last.get("status", {}).get("nodeName"))) for c in reversed(self.claims))
         self.claim_of = {name: claim for claim, names in named for name in names}  # of several the first
         self.raises = {life.uid: _raises(life) for life in lives(history.objects, "Deployment")}
@@ -263,7 +168,7 @@ class _Dating:
         if slot.origin is Origin.REPLACEMENT:
             return Stage(slot.t_ns, "the ReplicaSet replaces what goes", _ref(slot.event))
         raises = self.raises.get(owner_of(slot.event.object), []) if slot.event else []
-        before = bisect_right(raises, slot.t_ns + _SETTLE_NS, key=lambda event: event.t_ns)
+        before = bisect_right(raises, slot.t_ns + SETTLE_NS, key=lambda event: event.t_ns)
         if not before:
             return Stage(slot.t_ns, "", _ref(slot.event))
         latest = raises[before - 1]
@@ -330,7 +235,7 @@ class _Dating:
         node = node_of(reached)
         claim = self._claim(node, since_ns)
         life = self.nodes.get(node or _node_name(claim))
-        said = [words for t, words in self.refusals if since_ns - _SETTLE_NS <= t <= at_ns]
+        said = [words for t, words in self.refusals if since_ns - SETTLE_NS <= t <= at_ns]
         return waiting_in(
             stage,
             reached,

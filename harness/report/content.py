@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from harness.checks.rows import rows_of
 from harness.checks.scale_up import took_ns
 from harness.checks.units import clock_s, scenario_s
-from harness.history.scaleup import STAGES, Origin, Replica, replicas_that_came
+from harness.history.replica_sets import Origin
+from harness.history.scaleup import STAGES, Replica, replicas_that_came
 from harness.history.tables import FaultStage
 from harness.report.streams import Trouble, troubles
 from harness.verdict import Finding, Role, Status, Verdict

@@ -11,7 +11,8 @@ from harness.checks.rows import nearest_rank, rows_of
 from harness.checks.scale_up import took_ns
 from harness.checks.slo import values_of
 from harness.checks.units import count, scenario_s
-from harness.history.scaleup import Origin, replicas_that_came
+from harness.history.replica_sets import Origin
+from harness.history.scaleup import replicas_that_came
 from harness.report.content import Section, Table, row_of, show
 from harness.report.streams import Trouble
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from harness.checks.units import both, count, scenario_s
-from harness.history.scaleup import LOAD_STEP, Origin, replicas_that_came
+from harness.history.replica_sets import Origin
+from harness.history.scaleup import LOAD_STEP, replicas_that_came
 from harness.history.tables import FaultStage
 from harness.report.content import Section, Table, row_of
 from harness.report.streams import Trouble

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.checks.units import scenario_s
-from harness.history.scaleup import STAGES, Origin, Replica
+from harness.history.replica_sets import Origin
+from harness.history.scaleup import STAGES, Replica
 from harness.report.content import STAGE_WORDS
 from harness.report.traces import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, YELLOW, Figure, plain
 

@@ -113,11 +113,21 @@ def _slo_hint(key: str) -> str:
 
 
 class ScaleUpSpec(CheckSpec):
-    """Every added replica serves its first token within ``ready_s_max`` of the load step that asked for it."""
+    """Every added replica serves its first token within ``ready_s_max`` of the load step that asked for it.
+
+    Each other limit is on one stage, from the mark before it that the replica needed."""
 
     name: ClassVar[str] = "scale_up"
 
     ready_s_max: Seconds
+    readable_s_max: Seconds | None = None
+    decided_s_max: Seconds | None = None
+    claimed_s_max: Seconds | None = None
+    registered_s_max: Seconds | None = None
+    usable_s_max: Seconds | None = None
+    started_s_max: Seconds | None = None
+    loaded_s_max: Seconds | None = None
+    served_s_max: Seconds | None = None
 
 
 class GracefulDrainSpec(CheckSpec):

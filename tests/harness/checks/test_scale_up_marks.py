@@ -6,7 +6,8 @@ import pytest
 from story import Story
 
 from harness.history.lives import lives
-from harness.history.scaleup import STAGES, Origin, Replica, replicas_that_came
+from harness.history.replica_sets import Origin
+from harness.history.scaleup import STAGES, Replica, replicas_that_came
 
 
 def started() -> Story:
