@@ -129,12 +129,14 @@ class PoolConfig:
 
 @dataclass(frozen=True, slots=True)
 class ProcessImage:
-    """Containers whose image's name contains ``image`` are real processes: ``command`` with ``{port}``, ``{pod}`` and,
-    for the container's own command line, ``{args}``."""
+    """Containers whose image's name contains ``image`` are real processes: ``command`` with ``{host}``, ``{port}``,
+    ``{pod}`` and, for the container's own command line, ``{args}``. ``folders`` is what they read of this machine, for
+    targets where they run in containers."""
 
     image: str
     command: tuple[str, ...]
     env: tuple[tuple[str, str], ...] = ()
+    folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

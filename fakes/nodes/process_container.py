@@ -24,7 +24,7 @@ HOST = "127.0.0.1"
 PROBE_TIMEOUT_S = 30.0
 """The probe's own timeout is shorter; this one only keeps connections from piling up."""
 LINE_BYTES_MAX = 1 << 20
-PORT, ARGS, POD = "{port}", "{args}", "{pod}"
+PORT, ARGS, POD, ADDRESS = "{port}", "{args}", "{pod}", "{host}"
 
 
 def free_port() -> int:
@@ -34,11 +34,11 @@ def free_port() -> int:
         return port
 
 
-def command_line(template: Sequence[str], args: Sequence[str], *, port: int, pod: str) -> list[str]:
-    """``{args}`` stands for all words of the container's own command line, ``{port}`` and ``{pod}`` for themselves."""
+def command_line(template: Sequence[str], args: Sequence[str], *, port: int, pod: str, host: str = HOST) -> list[str]:
+    """``{args}`` stands for all words of the container's own command line, the others for themselves."""
     words: list[str] = []
     for word in template:
-        words += args if word == ARGS else [word.replace(PORT, str(port)).replace(POD, pod)]
+        words += args if word == ARGS else [word.replace(PORT, str(port)).replace(POD, pod).replace(ADDRESS, host)]
     return words
 
 

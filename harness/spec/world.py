@@ -128,11 +128,14 @@ class PoolSpec(SpecModel):
 
 class ProcessSpec(SpecModel):
     """Containers of images whose name contains ``image`` are real processes of this machine. In ``command``, ``{port}``
-    is the port to listen on, ``{pod}`` the pod's name, and ``{args}`` all words of the container's own command line."""
+    is the port to listen on, ``{host}`` the address, ``{pod}`` the pod's name, and ``{args}`` all words of the
+    container's own command line. Where nodes are real (``--target node``) it runs in a container that sees of this
+    machine what ``folders`` names, and the system's own."""
 
     image: Text
     command: tuple[Text, ...] = Field(min_length=1)
     env: dict[str, str] = Field(default_factory=dict)
+    folders: tuple[Annotated[Text, Field(pattern=r"^/")], ...] = ()
 
     @model_validator(mode="after")
     def _is_told_its_port(self) -> ProcessSpec:

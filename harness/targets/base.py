@@ -40,6 +40,8 @@ class Connection:
     """Whether the undo journal is kept in the cluster as well, for another machine that would heal it."""
     stack_url: str | None = None
     """Where the cluster's real programs are listed, stopped, killed and started again (``harness.stack.control``)."""
+    world: str = ""
+    """The file of the emulated world, where objects have to be made ready for real components; else empty."""
     stack: tuple[str, ...] = ()
     """The real components that were brought up beside the control plane."""
 

@@ -23,6 +23,7 @@ ON_KIND: Mapping[PlantedBug, str] = {
     PlantedBug.SERVER_HANGS_ON_SIGTERM: "the model server, which is ours",
     PlantedBug.READY_BEFORE_SERVING: "the model server, whose /health says 200 while it loads",
 }
+ON_NODE: Mapping[PlantedBug, str] = {**ON_KIND, PlantedBug.HPA_BLIND: ON_CONTROL_PLANE[PlantedBug.HPA_BLIND]}
 
 
 def refuse_bugs_without_a_place(

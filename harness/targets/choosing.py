@@ -14,7 +14,7 @@ from harness.stack.description import in_order
 from harness.stack.find import find_binaries
 from harness.stack.find_addons import find_addons
 from harness.targets.base import Target
-from harness.targets.bugs import ON_CONTROL_PLANE, ON_KIND, refuse_bugs_without_a_place
+from harness.targets.bugs import ON_CONTROL_PLANE, ON_KIND, ON_NODE, refuse_bugs_without_a_place
 from harness.targets.controlplane.target import ControlPlaneTarget
 from harness.targets.embedded import EmbeddedTarget
 from harness.targets.kind.commands import KindCommands, find_docker, find_kind
@@ -77,7 +77,7 @@ TARGETS: dict[str, Callable[[Path | None], MakeTarget]] = {
 
 _PLACES_OF_BUGS = {
     ControlPlaneTarget.name: ON_CONTROL_PLANE,
-    NodeTarget.name: ON_CONTROL_PLANE,
+    NodeTarget.name: ON_NODE,
     KindTarget.name: ON_KIND,
 }
 
@@ -87,6 +87,12 @@ def check_world(target: str, wanted: Wanted, experiment: Experiment) -> None:
     if (places := _PLACES_OF_BUGS.get(target)) is not None:
         where = Where(str(experiment.path), key=f"{_WORLD}.planted_bugs")
         refuse_bugs_without_a_place(wanted.config.planted_bugs, places, target, where)
+        if wanted.config.processes and target == KindTarget.name:
+            raise BadInput(
+                "the target kind has nodes in containers, which do not see the programs of this machine",
+                where=Where(str(experiment.path), key=f"{_WORLD}.processes"),
+                hint="--target node runs them in containers, --target embedded as processes",
+            )
     elif target in (EMBEDDED, VIRTUAL) and (why := why_not_embedded(wanted, experiment)) is not None:
         raise why
 

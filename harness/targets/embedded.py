@@ -18,13 +18,11 @@ from harness.faults.pick import FleetNode
 from harness.kube.http import HttpKube
 from harness.run.children import Child, spawn
 from harness.targets.base import Connection
-from harness.targets.manifests import apply, wait_until_available
+from harness.targets.manifests import PROCESSES_TIMEOUT_S, apply, wait_until_available
 from harness.targets.wanted import Places, Wanted, planned_fleet
 
 START_TIMEOUT_S = 30
 AVAILABLE_TIMEOUT_S = 60
-PROCESSES_TIMEOUT_S = 900
-"""Where containers are real processes: two model servers that load at once on two cores take minutes."""
 STOP_GRACE_S = 3
 READY_FILE = "world-ready.json"
 

@@ -41,6 +41,8 @@ def refused_by_the_embedded_api(files: Iterable[Path]) -> BadInput | None:
     return None
 
 
+PROCESSES_TIMEOUT_S = 900
+"""Where containers are real processes: two model servers that load at once on two cores take minutes."""
 ADMISSION_LAG_S = 5.0
 """Admission plugins look things up in caches: for a moment the API server refuses a Pod of a PriorityClass, or one in a
 namespace, that it has just created (403, seen with 1.37)."""

@@ -12,8 +12,9 @@ from harness.errors import BadInput, Where
 from harness.faults.pick import FleetNode
 from harness.kube.port import Json, Resource
 from harness.spec.experiment import Experiment
-from harness.stack.description import kinds, set_aside
+from harness.stack.description import addons, kinds, set_aside
 from harness.targets.manifests import read_manifests
+from harness.targets.real_pods import images_in
 
 
 def _to_nobody(text: str) -> None:
@@ -39,6 +40,8 @@ class Wanted:
     config: WorldConfig
     objects: Sequence[tuple[Resource, Json]] = ()
     selector: str = ""
+    images: tuple[str, ...] = ()
+    """Of all containers that may come, those that actions bring among them."""
     stack: tuple[str, ...] = ()
     """Real components, by their names, that are up before the objects are applied."""
 
@@ -46,7 +49,9 @@ class Wanted:
 def wanted_by(experiment: Experiment, seed: int) -> Wanted:
     stack = experiment.settings.stack
     objects = read_manifests(experiment.manifest_files, kinds(stack))
-    return Wanted(world_config(experiment, seed), objects, experiment.settings.workload.selector, stack)
+    later = read_manifests(experiment.action_manifests.values(), kinds(addons()))
+    images = tuple(images_in(obj for _, obj in (*objects, *later)))
+    return Wanted(world_config(experiment, seed), objects, experiment.settings.workload.selector, images, stack)
 
 
 def world_config(experiment: Experiment, seed: int) -> WorldConfig:
@@ -73,7 +78,7 @@ def world_config(experiment: Experiment, seed: int) -> WorldConfig:
         planted_bugs=frozenset(PlantedBug(bug) for bug in world.planted_bugs),
         gateway_namespace=settings.workload.namespace,
         gateway_service=settings.workload.service,
-        processes=tuple(ProcessImage(p.image, p.command, tuple(p.env.items())) for p in world.processes),
+        processes=tuple(ProcessImage(p.image, p.command, tuple(p.env.items()), p.folders) for p in world.processes),
         gateway=GatewayConfig(**world.gateway.model_dump()),
         aside=set_aside(settings.stack),
         feature_gates={str(component): gates for component, gates in world.feature_gates.items()},

@@ -9,13 +9,12 @@ from typing import ClassVar
 
 from harness.errors import TargetError
 from harness.faults.fault import Fault, Strike, Target
-from harness.faults.fidelity import CONTROL_PLANE, EVERYWHERE, FidelityMap
+from harness.faults.fidelity import EVERYWHERE, FidelityMap
 from harness.faults.objects import RUN_LABEL, label_of, namespace_of, read, ref_of, run_label
 from harness.faults.port import Ground
 from harness.faults.scene import Scene
 from harness.faults.undo import DeleteObjects
 from harness.kube.port import AlreadyExists
-from harness.kube.server_clock import on_the_servers_clock
 from harness.spec.model import Text
 
 
@@ -53,8 +52,6 @@ class ApplyObjects(Fault):
         strike.will_undo(DeleteObjects(label, tuple(ref_of(resource, obj) for resource, obj in objects)))
         for resource, obj in objects:
             labelled = deepcopy(obj)
-            if ground.target == CONTROL_PLANE:  # it counts on the clock, and knows no time scale
-                labelled = on_the_servers_clock(obj, ground.clock.clock_s)
             labelled["metadata"].setdefault("labels", {})[RUN_LABEL] = label
             try:
                 await ground.kube.create(resource, labelled, namespace_of(resource, obj) or None)

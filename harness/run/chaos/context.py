@@ -23,6 +23,7 @@ from harness.faults.port import Objects
 from harness.run.chaos.interrupt import Interruption
 from harness.run.lock import hold_lock
 from harness.stack.description import addons, kinds
+from harness.targets.applied import as_applied_later
 from harness.targets.base import CONNECTION_ENV, CONNECTION_FILE, Connection
 from harness.targets.manifests import read_manifests
 
@@ -113,8 +114,9 @@ class RunContext:
     """Plain ``chaos run``: no supervisor looks after the run."""
 
     def manifest(self, path: str) -> Objects:
-        """The objects of a manifest that an action brings."""
-        return tuple(read_manifests([self.find(path)], kinds(addons())))
+        """The objects of a manifest that an action brings, as the target's components can take them."""
+        objects = read_manifests([self.find(path)], kinds(addons()))
+        return as_applied_later(self.connection, objects)
 
     def find(self, path: str) -> Path:
         for folder in self.folders:

@@ -16,8 +16,7 @@ from fakes.config import PlantedBug, WorldConfig
 from harness.errors import TargetError
 from harness.faults.pick import FleetNode
 from harness.kube.http import HttpKube
-from harness.kube.port import Json, Kube
-from harness.kube.server_clock import on_the_servers_clock
+from harness.kube.port import Kube
 from harness.run.children import Child, spawn
 from harness.stack.addons import Standing, running_addons
 from harness.stack.catalogue import CONTROL_PLANE
@@ -28,6 +27,7 @@ from harness.stack.description import Described
 from harness.stack.find import Binaries
 from harness.stack.kubernetes import ControlPlane, running_control_plane
 from harness.stack.services import not_up
+from harness.targets.applied import as_applied
 from harness.targets.base import Connection
 from harness.targets.controlplane.instance_types import instance_types
 from harness.targets.controlplane.objects import (
@@ -36,7 +36,7 @@ from harness.targets.controlplane.objects import (
     register_metrics,
     take_the_autoscalers_pen,
 )
-from harness.targets.manifests import apply, wait_until_available
+from harness.targets.manifests import PROCESSES_TIMEOUT_S, apply, wait_until_available
 from harness.targets.wanted import Places, Wanted, planned_fleet
 
 START_TIMEOUT_S = 60
@@ -44,6 +44,7 @@ AVAILABLE_TIMEOUT_S = 90
 STOP_GRACE_S = 3
 FOLDER = "control-plane"
 READY_FILE = "surroundings-ready.json"
+WORLD_FILE = "world.json"
 KARPENTERS_TYPES = "karpenter/instance_types"
 
 T = TypeVar("T")
@@ -122,10 +123,11 @@ class ControlPlaneTarget:
             if PlantedBug.HPA_BLIND in self._config.planted_bugs:
                 await take_the_autoscalers_pen(kube)
             await self._while_it_lives(self._until_machines_are_up(kube))
-            await apply(kube, [(r, self._as_applied(o)) for r, o in self._wanted.objects])
+            await apply(kube, [(r, as_applied(self.name, o, self._config)) for r, o in self._wanted.objects])
             if self._wanted.selector:
                 namespace, selector = self._config.gateway_namespace, self._wanted.selector
-                await self._while_it_lives(wait_until_available(kube, namespace, selector, AVAILABLE_TIMEOUT_S))
+                patience_s = PROCESSES_TIMEOUT_S if self._config.processes else AVAILABLE_TIMEOUT_S
+                await self._while_it_lives(wait_until_available(kube, namespace, selector, patience_s))
         return Connection(
             target=self.name,
             kubeconfig=control_plane.kubeconfig,
@@ -134,16 +136,13 @@ class ControlPlaneTarget:
             namespace=self._config.gateway_namespace,
             time_scale=self._config.time_scale,
             undo_in_cluster=True,
+            world=str((control_plane.folder / WORLD_FILE).resolve()),
             stack_url=await self._running.enter_async_context(serving_control(control_plane.services)),
             stack=tuple(self.standing.names),
         )
 
     def _settings(self) -> Settings:
         return settings_for(self._config)
-
-    def _as_applied(self, obj: Json) -> Json:
-        """One of the experiment's objects, as it suits this target's components."""
-        return on_the_servers_clock(obj, self._clock_s)
 
     async def _until_machines_are_up(self, kube: Kube) -> None:
         """Hollow ones are so at once."""
@@ -185,7 +184,7 @@ class ControlPlaneTarget:
     async def _surround(self, control_plane: ControlPlane) -> dict[str, str]:
         """Starts everything around the control plane; its URLs once they answer."""
         folder = control_plane.folder
-        config, ready = folder / "world.json", folder / READY_FILE
+        config, ready = folder / WORLD_FILE, folder / READY_FILE
         config.write_text(self._config.to_json())
         door = control_plane.certificates.issue("metrics", hosts=(METRICS_HOST, "localhost"))
         files = {
@@ -225,9 +224,6 @@ class ControlPlaneTarget:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError, TargetError):
                     await task
-
-    def _clock_s(self, scenario_s: float) -> float:
-        return scenario_s / self._config.time_scale
 
 
 def _told(described: Described) -> str:

@@ -7,14 +7,11 @@ from collections.abc import Mapping
 
 import yaml
 
-from fakes.config import PlantedBug, WorldConfig
-from fakes.timing import PRESETS
+from fakes.config import WorldConfig
 from harness.kube.port import CONFIG_MAP, Json, Kube, Resource
-from harness.kube.server_clock import on_the_servers_clock
 from harness.targets.controlplane.objects import SYSTEM_NAMESPACE
 from harness.targets.kind.cluster_file import GATEWAY_PORT
 from harness.targets.kind.containers import SWITCHES_FILE, SWITCHES_FOLDER
-from harness.targets.real_pods import for_real_kubelets
 
 IMAGE, FRONT_IMAGE = "localhost/gpu-harness:1", "localhost/gpu-harness-front:1"
 DAEMON_SET = Resource("apps", "v1", "daemonsets", "DaemonSet", True)
@@ -113,26 +110,3 @@ async def front_proxy_authority(kube: Kube) -> str:
     """Who signs the certificate with which the API server asks the servers behind its APIServices."""
     found = await kube.get(CONFIG_MAP, "extension-apiserver-authentication", "kube-system")
     return str(found["data"]["requestheader-client-ca-file"])
-
-
-BUG_FLAGS: Mapping[PlantedBug, str] = {
-    PlantedBug.SERVER_ABORTS_ON_SIGTERM: "--abort-on-sigterm",
-    PlantedBug.SERVER_HANGS_ON_SIGTERM: "--hang-on-sigterm",
-    PlantedBug.READY_BEFORE_SERVING: "--healthy-while-loading",
-}
-"""Planted bugs of the model server, as it takes them on its command line."""
-
-
-def for_kind(obj: Json, config: WorldConfig) -> Json:
-    """As the nodes of kind can run it, with the durations that no component divides divided already."""
-
-    def clock_s(scenario_s: float) -> float:
-        return scenario_s / config.time_scale
-
-    made = for_real_kubelets(on_the_servers_clock(obj, clock_s), clock_s, config.time_scale)
-    flags = [flag for bug, flag in BUG_FLAGS.items() if config.has(bug)]
-    load_s = PRESETS[config.preset].model_load.mean_s
-    for container in ((made.get("spec") or {}).get("template") or {}).get("spec", {}).get("containers", ()):
-        if "fakes.vllm" in container.get("command", ()):
-            container["command"] += [f"--model-load-s={load_s:g}", *flags]
-    return made

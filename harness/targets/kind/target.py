@@ -22,6 +22,7 @@ from harness.kube.port import NAMESPACE, NODE, POD, SECRET, AlreadyExists, ApiEr
 from harness.run.children import Child, spawn
 from harness.stack.cache import cache_dir
 from harness.stack.certificates import Authority
+from harness.targets.applied import as_applied
 from harness.targets.base import Connection
 from harness.targets.controlplane.objects import (
     METRICS_HOST,
@@ -45,14 +46,13 @@ from harness.targets.kind.objects import (
     FRONT_IMAGE,
     IMAGE,
     device_plugins,
-    for_kind,
     front_files,
     front_pod,
     front_proxy_authority,
     kubeconfig_on_the_node,
 )
 from harness.targets.manifests import apply, wait_until_available
-from harness.targets.real_pods import MODEL_SERVER, images_in
+from harness.targets.real_pods import images_of_ours
 from harness.targets.wanted import Places, Wanted
 
 CLUSTER_ENV, IMAGE_ENV = "GPU_HARNESS_KIND_CLUSTER", "GPU_HARNESS_KIND_IMAGE"
@@ -60,6 +60,7 @@ CLUSTER_ENV, IMAGE_ENV = "GPU_HARNESS_KIND_CLUSTER", "GPU_HARNESS_KIND_IMAGE"
 NODES_S, FRONT_S, AVAILABLE_S, START_S = 180.0, 90.0, 240.0, 30.0
 STOP_GRACE_S, DELETE_S = 3.0, 300.0
 Look = Callable[[], Awaitable[str]]
+WORLD_FILE = "world.json"
 FRONT_PACKAGES = (*FAKES, "cronsim", "cryptography", "httpx", "kubernetes", "pydantic", "rich", "zstandard")
 
 
@@ -135,7 +136,7 @@ class KindTarget:
             await self._reach(kube)
             await self._prepare(kube)
             control_url, service_url = await self._surround(kube)
-            objects = [(resource, for_kind(obj, self._config)) for resource, obj in self._wanted.objects]
+            objects = [(resource, as_applied(self.name, obj, self._config)) for resource, obj in self._wanted.objects]
             await apply(kube, objects)
             if self._wanted.selector:
                 self._say("waiting for the workload")
@@ -150,6 +151,7 @@ class KindTarget:
             namespace=self._config.gateway_namespace,
             time_scale=self._config.time_scale,
             undo_in_cluster=True,
+            world=str((self._folder / WORLD_FILE).resolve()),
         )
 
     async def down(self) -> None:
@@ -171,8 +173,7 @@ class KindTarget:
     def _images(self) -> tuple[Path, Path]:
         """Archives of what runs on workers, under all names that the experiment's manifests use, so that no registry is
         asked; and of the front."""
-        named = images_in(obj for _, obj in self._wanted.objects)
-        names = (IMAGE, *(qualified(name) for name in named if MODEL_SERVER in name))
+        names = (IMAGE, *(qualified(name) for name in images_of_ours(self._wanted.images, self._config)))
         cache = cache_dir() / "kind"
         workers, front = self._folder / "workers.tar", self._folder / "front.tar"
         python_image(workers, cache / "images", names)
@@ -227,7 +228,7 @@ class KindTarget:
         commands, folder = self._commands, self._folder
         authority = Authority("metrics-authority", folder)
         pair = authority.issue("metrics", hosts=(METRICS_HOST, "localhost"))
-        world = folder / "world.json"
+        world = folder / WORLD_FILE
         world.write_text(self._config.to_json())
         files: dict[str, str | bytes] = {
             "world.json": world.read_bytes(),

@@ -32,7 +32,7 @@ from harness.targets.controlplane.target import ControlPlaneTarget
 from harness.targets.node.cgroups import PREFIX, ROOT
 from harness.targets.node.credentials import issue_credentials, names_of
 from harness.targets.node.surround import MachineRoom
-from harness.targets.real_pods import MODEL_SERVER, for_real_kubelets, images_in
+from harness.targets.real_pods import images_of_ours
 
 MACHINES = "machines"
 UP_WITHIN_S = 90.0
@@ -63,9 +63,6 @@ class NodeTarget(ControlPlaneTarget):
         """The API server knows nodes by their certificates, and lets each write what is its own only."""
         node = ("--authorization-mode=Node", "--enable-admission-plugins=NodeRestriction")  # beside RBAC
         return replace(super()._settings(), more={KUBE_APISERVER.name: node})
-
-    def _as_applied(self, obj: Json) -> Json:
-        return for_real_kubelets(super()._as_applied(obj), self._clock_s, self._config.time_scale)
 
     async def _until_machines_are_up(self, kube: Kube) -> None:
         """Ready, with their GPUs. Before the experiment's objects come: pods that found no node would have Karpenter's
@@ -104,8 +101,7 @@ class NodeTarget(ControlPlaneTarget):
 
     def _make_images(self) -> list[Path]:
         """Every model server of the experiment by its own name: nodes pull from nowhere."""
-        named = images_in(obj for _, obj in self._wanted.objects)
-        names = [NAME, *(_qualified(image) for image in named if MODEL_SERVER in image)]
+        names = [NAME, *(_qualified(image) for image in images_of_ours(self._wanted.images, self._config))]
         cache = cache_dir() / "images"
         cache.mkdir(parents=True, exist_ok=True)
         pause, ours = cache / "pause.oci", self._folder / MACHINES / "fakes.oci"

@@ -5,8 +5,9 @@ import yaml
 
 from fakes.config import PlantedBug, PoolConfig, WorldConfig
 from harness.errors import BadInput, Where
+from harness.targets.applied import as_applied
 from harness.targets.bugs import ON_KIND, refuse_bugs_without_a_place
-from harness.targets.kind.objects import device_plugins, for_kind, kubeconfig_on_the_node
+from harness.targets.kind.objects import device_plugins, kubeconfig_on_the_node
 from harness.targets.kind.target import qualified
 
 LLM = """
@@ -35,16 +36,14 @@ def test_there_is_a_device_plugin_for_each_number_of_gpus() -> None:
 
 
 def test_a_model_server_loads_and_is_as_wrong_as_the_world_wants_it() -> None:
-    made = for_kind(yaml.safe_load(LLM), world(PlantedBug.SERVER_ABORTS_ON_SIGTERM))
+    made = as_applied("kind", yaml.safe_load(LLM), world(PlantedBug.SERVER_ABORTS_ON_SIGTERM))
     pod = made["spec"]["template"]["spec"]
     command = pod["containers"][0]["command"]
     assert command[:3] == ["python3", "-m", "fakes.vllm"]
     assert {"--time-scale=5", "--model-load-s=15", "--abort-on-sigterm"} <= set(command)
     assert pod["terminationGracePeriodSeconds"] == 14
-    assert (
-        "--abort-on-sigterm"
-        not in for_kind(yaml.safe_load(LLM), world())["spec"]["template"]["spec"]["containers"][0]["command"]
-    )
+    well = as_applied("kind", yaml.safe_load(LLM), world())["spec"]["template"]["spec"]["containers"][0]
+    assert "--abort-on-sigterm" not in well["command"]
 
 
 def test_bugs_of_what_is_real_here_are_refused_by_name() -> None:

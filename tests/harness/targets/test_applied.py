@@ -1,0 +1,49 @@
+"""What an experiment applies suits the components of its target, at the start and when an action brings it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fakes.config import WorldConfig
+from harness.kube.port import DEPLOYMENT, Json
+from harness.targets.applied import as_applied, as_applied_later
+from harness.targets.base import Connection
+from harness.targets.manifests import read_manifests
+
+LATER = Path(__file__).parents[3] / "experiments/nodes/manifests/llm-more.yaml"
+CONFIG = WorldConfig(seed=1, pools=(), time_scale=10)
+
+
+def _connection(tmp_path: Path, target: str, world: str) -> Connection:
+    return Connection(target, tmp_path / "kubeconfig", "http://x", None, "inference", 10.0, world=world)
+
+
+def _deployment() -> Json:
+    ((_, deployment),) = read_manifests([LATER])
+    return deployment
+
+
+def test_who_knows_the_time_scale_takes_it_as_it_is() -> None:
+    assert as_applied("embedded", _deployment(), CONFIG) == _deployment()
+    assert as_applied("kubeconfig", _deployment(), CONFIG) == _deployment()
+
+
+def test_a_real_control_plane_counts_on_the_clock_and_leaves_the_pod_to_hollow_kubelets() -> None:
+    obj = _deployment()
+    obj["spec"]["minReadySeconds"] = 30
+    made = as_applied("controlplane", obj, CONFIG)
+    assert made["spec"]["minReadySeconds"] == 3
+    assert made["spec"]["template"] == obj["spec"]["template"]
+
+
+def test_what_an_action_brings_is_made_ready_as_what_was_there_at_the_start(tmp_path: Path) -> None:
+    world = tmp_path / "world.json"
+    world.write_text(CONFIG.to_json())
+    for target in ("node", "kind"):
+        connection = _connection(tmp_path, target, str(world))
+        ((_, made),) = as_applied_later(connection, [(DEPLOYMENT, _deployment())])
+        assert made == as_applied(target, _deployment(), CONFIG)
+        (container,) = made["spec"]["template"]["spec"]["containers"]
+        assert container["command"][:3] == ["python3", "-m", "fakes.vllm"]
+    untouched = as_applied_later(_connection(tmp_path, "embedded", ""), [(DEPLOYMENT, _deployment())])
+    assert untouched == ((DEPLOYMENT, _deployment()),)
