@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Awaitable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from types import FrameType
 from typing import Protocol, TypeVar
 
@@ -34,6 +35,7 @@ from harness.run.load_processes import LoadProcesses
 from harness.run.progress import Progress, Stopped
 from harness.run.record.beside import recorded_beside
 from harness.run.record.recorder import Recorder
+from harness.run.run_queue import RunQueueWatch
 from harness.run.rundir import RunDir
 from harness.run.stopping import StopConditions
 from harness.run.tail import FaultTail, LineTail
@@ -109,8 +111,10 @@ class Supervisor:
         """Never raises for anything that happens to the run itself; the history is kept in every case."""
         writer = HistoryWriter(self._dir.history)
         watchdog = Watchdog(self._clock, lambda t_ns, s: writer.samples.add(t_ns, "machine", "stall_s", s))
+        run_queue = RunQueueWatch(self._clock, partial(_add_wait, writer))
         try:
             watchdog.start()
+            run_queue.start()
             await self._course(writer)
         except Stopped as stopped:
             self._ended(stopped.ended, stopped.detail, stopped.lines)
@@ -121,6 +125,7 @@ class Supervisor:
         finally:
             await self._target.down()
             watchdog.stop()
+            run_queue.stop()
             if watchdog.failure is not None:
                 self._ended("error", f"stalls of the machine could not be recorded: {watchdog.failure.strerror}")
             self._finish(writer)
@@ -373,3 +378,7 @@ def stop_on_signals(run: Stoppable) -> None:
 
     for stop in stop_signals():
         signal.signal(stop, ask)
+
+
+def _add_wait(writer: HistoryWriter, t_ns: int, ratio: float, process: str) -> None:
+    writer.samples.add(t_ns, "machine", "run_queue_wait_ratio", ratio, {"process": process})
