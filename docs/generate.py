@@ -54,9 +54,9 @@ def checks_page() -> str:
         needs: Sequence[str] = getattr(inspect.getmodule(check), "NEEDS", ())
         proves = getattr(inspect.getmodule(check), "PROVES", "")
         but = f"; but {proves} is its own proof" if proves else ""
-        leans = (
-            f"A fail counts only where {_ticked(needs)} passed{but}." if needs else "A fail is its own proof, always."
-        )
+        unless = getattr(inspect.getmodule(check), "UNLESS", "")
+        own = f"A fail is its own proof, unless {unless}." if unless else "A fail is its own proof, always."
+        leans = f"A fail counts only where {_ticked(needs)} passed{but}." if needs else own
         parts += [f"### {name}", *_words_of(check), *_check_keys(CHECK_SPECS[name])]
         parts.append(leans)
         parts += _failing(name)

@@ -13,6 +13,7 @@ from harness.checks.drain_story import CUT, REFUSED, UNANSWERED, counted, drain_
 from harness.checks.endings import set_aside
 from harness.checks.hurried import hurried_pods, hurried_rows, hurried_sentence, hurried_story, unseen_hooks
 from harness.checks.losses import losses, refused_without_pod
+from harness.checks.machine_did_not_stall import needs_no_crowd
 from harness.checks.rows import Mask, Request, Rows, rows_of
 from harness.checks.units import clock_s, count, listed
 from harness.history.lives import lives
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from harness.history.reader import History
     from harness.spec.checks import GracefulDrainSpec
 
+UNLESS = "the machine was crowded (`machine_did_not_stall`)"
 _ROUTING_NS = 250_000_000
 """A router may learn this much later than the recorder that an endpoint is terminating."""
 _ROUTED_ROWS = 20
@@ -110,7 +112,8 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
     story = hurried_story(history, hurried) if hurried and not lost else story
     evidence = (*_evidence(streams), *hurried_rows(hurried))
     exercised = len(at_risk) + len(hurried)
-    return Finding("graceful_drain", Role.CHECK, status, sentence, exercised, numbers, evidence, story=story)
+    needs = needs_no_crowd(history)
+    return Finding("graceful_drain", Role.CHECK, status, sentence, exercised, numbers, evidence, needs, story=story)
 
 
 def _streams(history: History, fates: dict[str, PodFate]) -> _Streams:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from harness.checks.causes import Cause
 from harness.checks.departures import node_fates, pod_fates
 from harness.checks.losses import losses
+from harness.checks.machine_did_not_stall import needs_no_crowd
 from harness.checks.rows import Request, rows_of
 from harness.checks.sight import blind
 from harness.checks.story import moment, tell, who
@@ -125,7 +126,7 @@ def scale_down(history: History, spec: ScaleDownSpec) -> Finding:
         "streams_lost": len(seen.lost),
     }
     story = _story(history, spec, seen) if status is Status.FAIL else ""
-    needs = () if lost else NEEDS
+    needs = needs_no_crowd(history) if lost else NEEDS
     rows_ = _evidence(history, seen, excursions)
     return Finding("scale_down", Role.CHECK, status, sentence, max(tested, 0), numbers, rows_, needs, story=story)
 
