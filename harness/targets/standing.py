@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.errors import BadInput, TargetError, Where
@@ -26,7 +26,9 @@ PROGRESS = "... "
 """How a line of the holder begins that tells what the target is at."""
 UP_TIMEOUT_S = 900
 """Longer than any target's own patience."""
-DOWN_TIMEOUT_S = 15
+DOWN_TIMEOUT_S = 15.0
+DOWN_TIMEOUTS_S: Mapping[str, float] = {"kind": 330.0}
+"""Where it takes longer: Docker removes the disks of all nodes."""
 
 
 def bring_up(
@@ -55,14 +57,14 @@ def bring_up(
     find_addons(in_order(stack), bin_dir)
     if (pid := _our_process()) is not None:
         raise BadInput(f"a cluster is up already (process {pid})", where=Where(str(FOLDER)), hint="gpu-harness down")
-    argv = ["--folder", str(FOLDER), "--target", target, "--seed", str(seed), "--ttl-s", str(ttl_s)]
+    argv = ["--folder", str(FOLDER), "--seed", str(seed), "--ttl-s", str(ttl_s)]
     argv += ["--experiment", str(experiment)] if experiment else []
     argv += ["--bin-dir", str(bin_dir)] if bin_dir else []
     argv += [word for name in stack for word in ("--stack", name)]
     try:
         (FOLDER / "logs").mkdir(parents=True, exist_ok=True)
         (FOLDER / CONNECTION_FILE).unlink(missing_ok=True)
-        process = _start(argv)
+        process = _start(target, argv)
     except OSError as error:
         raise BadInput(
             f"cannot write here: {error.strerror}", where=Where(str(FOLDER)), hint="change folder"
@@ -78,13 +80,15 @@ def bring_up(
 
 def take_down() -> str:
     """Stops the process that ``up`` recorded, and only if it is still that one. Says what it did."""
-    pid = _our_process()
+    pid, log = _our_process(), FOLDER / "logs" / HOLDER_LOG
     (FOLDER / CONNECTION_FILE).unlink(missing_ok=True)
     if pid is None:
         return "no cluster of ours is up in this folder"
+    told = len(_progress(log))
     os.kill(pid, signal.SIGTERM)
-    deadline = time.monotonic() + DOWN_TIMEOUT_S
+    deadline = time.monotonic() + _patience_s()
     while _our_process() == pid:
+        told = _tell_progress(log, told)
         if time.monotonic() > deadline:
             os.kill(pid, signal.SIGKILL)  # what it held goes with it, by its parent pipes
         time.sleep(0.05)
@@ -92,11 +96,26 @@ def take_down() -> str:
     return f"stopped the cluster (process {pid})"
 
 
-def _start(args: list[str]) -> subprocess.Popen[bytes]:
-    argv = [sys.executable, "-m", "harness.targets.holding", *args]
+def record(pid: int, target: str) -> None:
+    """Which process holds the cluster that is up here."""
+    recorded = {"pid": pid, "started": _start_ticks(pid), "target": target}
+    (FOLDER / PROCESS_FILE).write_text(json.dumps(recorded))
+
+
+def _patience_s() -> float:
+    """How long the target that is up may take to go down in good order."""
+    try:
+        target = json.loads((FOLDER / PROCESS_FILE).read_text()).get("target")
+    except (OSError, ValueError, AttributeError):
+        return DOWN_TIMEOUT_S
+    return DOWN_TIMEOUTS_S.get(target, DOWN_TIMEOUT_S)
+
+
+def _start(target: str, args: list[str]) -> subprocess.Popen[bytes]:
+    argv = [sys.executable, "-m", "harness.targets.holding", "--target", target, *args]
     with (FOLDER / "logs" / HOLDER_LOG).open("wb") as log:
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-    (FOLDER / PROCESS_FILE).write_text(json.dumps({"pid": process.pid, "started": _start_ticks(process.pid)}))
+    record(process.pid, target)
     return process
 
 
@@ -117,10 +136,17 @@ def _await_ready(process: subprocess.Popen[bytes]) -> None:
 
 def _tell_progress(log: Path, told: int) -> int:
     """Prints what the holder has said it is at, beyond the first ``told`` lines; how many there are now."""
-    lines = [line for line in log.read_text(errors="replace").splitlines() if line.startswith(PROGRESS)]
+    lines = _progress(log)
     for line in lines[told:]:
         print(line, file=sys.stderr, flush=True)
     return len(lines)
+
+
+def _progress(log: Path) -> list[str]:
+    try:
+        return [line for line in log.read_text(errors="replace").splitlines() if line.startswith(PROGRESS)]
+    except OSError:
+        return []
 
 
 def _our_process() -> int | None:

@@ -1,0 +1,81 @@
+"""The images of what runs in a kind cluster of ours: on the workers the fakes, on the control-plane node the front.
+
+Where Docker's containers are of this machine's kind they are made of this Python, without a network. Where they are not
+(macOS, another architecture), or on demand, ``docker build`` makes them from ``fakes/images/Dockerfile``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from fakes.images.layer import NoSuchProgram
+from fakes.images.oci import ARCHITECTURES
+from fakes.images.python_image import FAKES, python_image, write_build_context
+from harness.errors import TargetError
+from harness.targets.kind.commands import must
+
+BUILD_ENV, BASE_ENV = "GPU_HARNESS_KIND_BUILD", "GPU_HARNESS_KIND_BASE"
+"""The first, if it is set, has the images built by Docker on any machine; the second is the image they begin from."""
+BUILD_S = 900.0
+"""Pulling the base and the packages counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """``packages`` with all that they require, under ``names``."""
+
+    names: tuple[str, ...]
+    packages: tuple[str, ...] = FAKES
+
+
+def is_made_here(engine: str, env: Mapping[str, str] = os.environ) -> bool:
+    """``engine`` is what Docker's server calls its platform: ``linux/arm64``."""
+    machine = platform.machine()
+    return sys.platform == "linux" and engine == f"linux/{ARCHITECTURES.get(machine, machine)}" and BUILD_ENV not in env
+
+
+async def write_images(docker: str, engine: str, cache: Path, wanted: Mapping[Path, Image]) -> None:
+    """Writes an archive for ``kind load image-archive`` at each path. TargetError when one cannot be made."""
+    try:
+        for archive, image in wanted.items():
+            if is_made_here(engine):
+                layers = cache / archive.stem
+                await asyncio.to_thread(python_image, archive, layers, image.names, image.packages)
+            else:
+                await _build(docker, archive, image)
+    except metadata.PackageNotFoundError as error:
+        raise TargetError(
+            f"the package {error.name} is not installed, and what runs in the cluster needs it",
+            hint="pip install 'gpu-harness[device-plugin]'",
+        ) from error
+    except NoSuchProgram as error:
+        raise TargetError(str(error), hint=f"{BUILD_ENV}=1 has Docker build the image") from error
+
+
+async def _build(docker: str, archive: Path, image: Image) -> None:
+    context = archive.with_suffix("")
+    await asyncio.to_thread(write_build_context, context, image.packages)
+    base = os.environ.get(BASE_ENV) or f"python:{sys.version_info.major}.{sys.version_info.minor}-slim"
+    tags = [word for name in image.names for word in ("--tag", name)]
+    await must([docker, "build", "--build-arg", f"BASE={base}", *tags, str(context)], within_s=BUILD_S)
+    await must([docker, "save", "--output", str(archive), *image.names], within_s=BUILD_S)
+
+
+def under_all_names(own: str, named: Sequence[str]) -> Image:
+    """The fakes, also under the names that manifests have for a model server: so no registry is asked for those."""
+    return Image((own, *map(qualified, named)))
+
+
+def qualified(image: str) -> str:
+    """As a node's container runtime looks it up: with a registry, and Docker's where none is named."""
+    first, slash, _ = image.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        return image
+    return f"docker.io/{image if slash else f'library/{image}'}"

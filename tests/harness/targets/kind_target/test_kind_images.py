@@ -1,0 +1,78 @@
+"""Who makes the images for a kind cluster, and of what."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from docker_on_path import OnPath
+from docker_on_path import on_path as on_path
+
+from fakes.images.oci import ARCHITECTURES
+from harness.errors import TargetError
+from harness.targets.kind.images import BASE_ENV, BUILD_ENV, Image, is_made_here, qualified, write_images
+
+OURS = f"linux/{ARCHITECTURES.get(platform.machine(), platform.machine())}"
+OTHER = "linux/arm64" if OURS == "linux/amd64" else "linux/amd64"
+
+
+@pytest.mark.parametrize(
+    ("system", "engine", "here"), [("linux", OURS, True), ("linux", OTHER, False), ("darwin", OURS, False)]
+)
+def test_this_python_is_good_for_containers_of_its_own_kind(
+    monkeypatch: pytest.MonkeyPatch, system: str, engine: str, here: bool
+) -> None:
+    monkeypatch.setattr("sys.platform", system)
+    assert is_made_here(engine, {}) is here
+    assert not is_made_here(engine, {BUILD_ENV: "1"})
+
+
+async def test_elsewhere_docker_builds_it_of_our_code_and_the_versions_that_are_here(
+    tmp_path: Path, on_path: OnPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(BASE_ENV, "mirror.example/python:3")
+    archive = tmp_path / "front.tar"
+    image = Image(("localhost/front:1", "docker.io/vllm/vllm:1"), ("aiohttp",))
+    await write_images(str(on_path.folder / "docker"), OTHER, tmp_path / "cache", {archive: image})
+    context = tmp_path / "front"
+    assert on_path.calls() == [
+        "docker build --build-arg BASE=mirror.example/python:3 --tag localhost/front:1 --tag docker.io/vllm/vllm:1 "
+        f"{context}",
+        f"docker save --output {archive} localhost/front:1 docker.io/vllm/vllm:1",
+    ]
+    assert f"aiohttp=={metadata.version('aiohttp')}" in (context / "requirements.txt").read_text().splitlines()
+    copied = [
+        words[1]
+        for line in (context / "Dockerfile").read_text().splitlines()
+        if (words := line.split())[:1] == ["COPY"]
+    ]
+    assert copied == ["${REQUIREMENTS}", "fakes", "harness"]
+    assert (context / "fakes/vllm/__main__.py").exists() and (context / "harness/cli.py").exists()
+
+
+async def test_dockers_own_words_say_why_it_could_not_build(tmp_path: Path, on_path: OnPath) -> None:
+    on_path.answers("docker build", code=1, err="ERROR: failed to resolve source metadata for python:3.13-slim")
+    with pytest.raises(TargetError, match="failed to resolve source metadata"):
+        await write_images(str(on_path.folder / "docker"), OTHER, tmp_path, {tmp_path / "a.tar": Image(("a:1",))})
+
+
+async def test_a_package_that_is_not_installed_is_named(tmp_path: Path, on_path: OnPath) -> None:
+    wanted = {tmp_path / "a.tar": Image(("a:1",), ("no-such-package",))}
+    with pytest.raises(TargetError, match="the package no-such-package is not installed") as raised:
+        await write_images(str(on_path.folder / "docker"), OTHER, tmp_path, wanted)
+    assert raised.value.hint is not None and "gpu-harness[device-plugin]" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("image", "name"),
+    [
+        ("vllm:1", "docker.io/library/vllm:1"),
+        ("vllm/vllm-openai:v1", "docker.io/vllm/vllm-openai:v1"),
+        ("registry.example/vllm:1", "registry.example/vllm:1"),
+        ("localhost/vllm:1", "localhost/vllm:1"),
+    ],
+)
+def test_images_are_named_as_a_container_runtime_looks_them_up(image: str, name: str) -> None:
+    assert qualified(image) == name
