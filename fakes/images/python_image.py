@@ -37,6 +37,7 @@ ENV = (
 _NOT_NEEDED = ("test", "tests", "idlelib", "ensurepip", "tkinter", "lib2to3", "turtledemo", "site-packages",
                "dist-packages", "__pycache__")  # fmt: skip
 _VERSION = f"python{sys.version_info.major}.{sys.version_info.minor}"
+DOCKERFILE = Path(__file__).with_name("Dockerfile")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)")
 Recipe = Callable[[Path], None]
 
@@ -53,6 +54,17 @@ def python_image(archive: Path, cache: Path, names: Sequence[str] = (NAME,), pac
         _layer(cache, "code", _contents(), _stage_code),
     ]
     write_archive(archive, names, layers, Run(("python3",), ENV))
+
+
+def write_build_context(folder: Path, packages: Sequence[str] = FAKES) -> None:
+    """What ``docker build`` makes the same image of, on a machine of another kind: ``Dockerfile``, our code, and
+    ``packages`` with what they require in the versions that this Python has."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(DOCKERFILE, folder / "Dockerfile")
+    wanted = [f"{name}=={metadata.version(name)}" for name in closure(packages)]
+    (folder / "requirements.txt").write_text("\n".join(wanted) + "\n")
+    for package in _ours():
+        shutil.copytree(package, folder / package.name, ignore=shutil.ignore_patterns("__pycache__"))
 
 
 def pause_image(archive: Path, cache: Path, name: str = PAUSE) -> None:

@@ -100,8 +100,9 @@ class KindCommands:
     kubeconfig: Path
     say: Say = field(default=lambda text: None)
 
-    async def check(self) -> dict[str, str]:
-        """Versions of what is there. TargetError says what is missing, and what to do about it."""
+    async def check(self) -> tuple[dict[str, str], str]:
+        """Versions of what is there, and the platform of Docker's containers (``linux/amd64``). TargetError says what
+        is missing, and what to do about it."""
         ended = await run([self.docker, "version", "--format", "{{json .}}"])
         if ended.code != 0:
             raise TargetError(
@@ -116,7 +117,8 @@ class KindCommands:
                 f"{self.kind} is of version {said.strip() or 'unknown'}",
                 hint=f"install kind {'.'.join(map(str, KIND_AT_LEAST))} or later; written for 0.33",
             )
-        return {"kind": version[0], "Docker": str(server.get("Version", "unknown"))}
+        versions = {"kind": version[0], "Docker": str(server.get("Version", "unknown"))}
+        return versions, f"{server.get('Os', 'unknown')}/{server.get('Arch', 'unknown')}"
 
     async def nodes(self) -> list[str]:
         """Containers of the cluster of this name, whoever made it; stopped ones, too."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fakes.config import WorldConfig
-from fakes.images.python_image import FAKES, python_image
+from fakes.images.python_image import FAKES
 from fakes.nodes.labels import node_labels
 from harness.errors import TargetError
 from harness.faults.pick import FleetNode
@@ -40,6 +40,7 @@ from harness.targets.kind.cluster_file import (
 )
 from harness.targets.kind.commands import KindCommands
 from harness.targets.kind.containers import ContainerMachines
+from harness.targets.kind.images import Image, under_all_names, write_images
 from harness.targets.kind.objects import (
     DAEMON_SET,
     FRONT,
@@ -62,6 +63,7 @@ STOP_GRACE_S, DELETE_S = 3.0, 300.0
 Look = Callable[[], Awaitable[str]]
 WORLD_FILE = "world.json"
 FRONT_PACKAGES = (*FAKES, "cronsim", "cryptography", "httpx", "kubernetes", "pydantic", "rich", "zstandard")
+"""What the front needs beside what a model server does."""
 
 
 def cluster_name(env: Mapping[str, str] = os.environ) -> str:
@@ -75,14 +77,6 @@ def planned_kind_fleet(config: WorldConfig) -> tuple[FleetNode, ...]:
         for worker in workers_of(config, cluster_name())
         if not worker.parked
     )
-
-
-def qualified(image: str) -> str:
-    """As a node's container runtime looks it up: with a registry, and Docker's where none is named."""
-    first, slash, _ = image.partition("/")
-    if slash and ("." in first or ":" in first or first == "localhost"):
-        return image
-    return f"docker.io/{image if slash else f'library/{image}'}"
 
 
 class KindTarget:
@@ -110,6 +104,7 @@ class KindTarget:
         self._keeper: Child | None = None
         self._control: Child | None = None
         self.versions: Mapping[str, str] = {}
+        self._engine = ""
 
     @property
     def log(self) -> Path:
@@ -120,18 +115,22 @@ class KindTarget:
 
     async def up(self) -> Connection:
         commands = self._commands
-        self.versions = await commands.check()
+        self.versions, self._engine = await commands.check()
         await commands.make_way()
         mark = self._folder / "mark"
         mark.mkdir(parents=True, exist_ok=True)
         file = self._folder / "cluster.yaml"
         file.write_text(cluster_file(self._config, commands.cluster, mark.resolve()))
-        images = asyncio.create_task(asyncio.to_thread(self._images))
         await self._start_keeper()
-        await commands.create(file, os.environ.get(IMAGE_ENV, ""))
-        commands.kubeconfig.chmod(0o600)
-        self._say("loading the image of the fakes into the nodes")
-        await self._load(await images)
+        images = asyncio.create_task(self._images())
+        try:
+            await commands.create(file, os.environ.get(IMAGE_ENV, ""))
+            commands.kubeconfig.chmod(0o600)
+            self._say("loading the image of the fakes into the nodes")
+            await self._load(await images)
+        finally:
+            images.cancel()
+            await asyncio.gather(images, return_exceptions=True)
         async with HttpKube(commands.kubeconfig) as kube:
             await self._reach(kube)
             await self._prepare(kube)
@@ -170,14 +169,12 @@ class KindTarget:
             return self._control.how_it_ended()
         return None
 
-    def _images(self) -> tuple[Path, Path]:
-        """Archives of what runs on workers, under all names that the experiment's manifests use, so that no registry is
-        asked; and of the front."""
-        names = (IMAGE, *(qualified(name) for name in images_of_ours(self._wanted.images, self._config)))
-        cache = cache_dir() / "kind"
-        workers, front = self._folder / "workers.tar", self._folder / "front.tar"
-        python_image(workers, cache / "images", names)
-        python_image(front, cache / "front-images", (FRONT_IMAGE,), FRONT_PACKAGES)
+    async def _images(self) -> tuple[Path, Path]:
+        """Archives of what runs on workers, and of the front."""
+        workers, front = self._folder / "images.tar", self._folder / "front-images.tar"
+        ours = under_all_names(IMAGE, images_of_ours(self._wanted.images, self._config))
+        wanted = {workers: ours, front: Image((FRONT_IMAGE,), FRONT_PACKAGES)}
+        await write_images(self._commands.docker, self._engine, cache_dir() / "kind", wanted)
         return workers, front
 
     async def _load(self, images: tuple[Path, Path]) -> None:

@@ -10,7 +10,7 @@ from docker_on_path import on_path as on_path
 from harness.errors import TargetError
 from harness.targets.kind.commands import KindCommands, find_docker, find_kind
 
-SERVER = json.dumps({"Client": {"Version": "28"}, "Server": {"Version": "27.1"}})
+SERVER = json.dumps({"Client": {"Version": "28"}, "Server": {"Version": "27.1", "Os": "linux", "Arch": "arm64"}})
 OURS = json.dumps([{"Destination": "/gpu-harness"}, {"Destination": "/var"}])
 
 
@@ -47,10 +47,10 @@ async def test_a_kind_of_another_version_is_refused(on_path: OnPath, version: st
     assert raised.value.hint is not None and "0.31" in raised.value.hint
 
 
-async def test_versions_are_told(on_path: OnPath) -> None:
+async def test_versions_are_told_and_what_machine_containers_find(on_path: OnPath) -> None:
     on_path.answers("docker version", SERVER)
     on_path.answers("kind version", "0.33.0\n")
-    assert await commands(on_path).check() == {"kind": "0.33.0", "Docker": "27.1"}
+    assert await commands(on_path).check() == ({"kind": "0.33.0", "Docker": "27.1"}, "linux/arm64")
 
 
 async def test_a_cluster_of_somebody_else_is_never_touched(on_path: OnPath) -> None:

@@ -8,7 +8,6 @@ from harness.errors import BadInput, Where
 from harness.targets.applied import as_applied
 from harness.targets.bugs import ON_KIND, refuse_bugs_without_a_place
 from harness.targets.kind.objects import device_plugins, kubeconfig_on_the_node
-from harness.targets.kind.target import qualified
 
 LLM = """
 apiVersion: apps/v1
@@ -55,16 +54,3 @@ def test_bugs_of_what_is_real_here_are_refused_by_name() -> None:
 def test_the_front_asks_the_api_server_where_that_listens_itself() -> None:
     text = yaml.safe_dump({"clusters": [{"name": "k", "cluster": {"server": "https://127.0.0.1:39999"}}]})
     assert yaml.safe_load(kubeconfig_on_the_node(text))["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:6443"
-
-
-@pytest.mark.parametrize(
-    ("image", "name"),
-    [
-        ("vllm:1", "docker.io/library/vllm:1"),
-        ("vllm/vllm-openai:v1", "docker.io/vllm/vllm-openai:v1"),
-        ("registry.example/vllm:1", "registry.example/vllm:1"),
-        ("localhost/vllm:1", "localhost/vllm:1"),
-    ],
-)
-def test_images_are_named_as_a_container_runtime_looks_them_up(image: str, name: str) -> None:
-    assert qualified(image) == name
