@@ -45,7 +45,8 @@ def build(components: Sequence[Component], say: Say, folder: Path | None = None)
     built; those before it stay."""
     folder = folder or built_dir()
     folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder, say):
+    there = all(is_built(component, folder) for component in components)
+    with contextlib.nullcontext() if there else _alone(folder, say):
         return [_build(component, folder, say) for component in components]
 
 
