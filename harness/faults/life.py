@@ -141,7 +141,7 @@ def _not_observed(strike: Strike, seen: Mapping[str, str], error: TookTooLong) -
     missing = ", ".join(name for name in strike.targets if name not in seen)
     saw = "; ".join(seen.values()) or "nothing of it"
     return NotObserved(
-        f"{strike.fault_id} was injected, but not seen on {missing}: expected that {expected}; seen: {saw} {error}",
+        f"{strike.fault_id} was injected, but not seen on {missing}: expected that {expected}; seen: {saw}, {error}",
         hint=where,
     )
 

@@ -25,7 +25,7 @@ async def until(look: Callable[[], Awaitable[T | None]], within_s: float, poll_s
     servers are hard to reach just when a fault is on."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within_s
-    last_error: str | None = None
+    last_error: str | None = "no answer"
     while True:
         found: T | None = None
         limit = asyncio.timeout_at(deadline)
@@ -35,7 +35,7 @@ async def until(look: Callable[[], Awaitable[T | None]], within_s: float, poll_s
             last_error = None
         except (OSError, ApiError) as error:  # A timeout is an OSError, ours as well as the client's.
             if limit.expired():
-                raise TookTooLong(within_s, last_error or "no answer") from None
+                raise TookTooLong(within_s, last_error) from None  # cut short, it says nothing new
             if isinstance(error, ApiError) and 400 <= error.status < 500 and error.status != 429:
                 raise
             last_error = str(error) or type(error).__name__

@@ -57,3 +57,16 @@ async def test_a_look_that_hangs_ends_at_the_deadline() -> None:
     with pytest.raises(TookTooLong, match="no answer"):
         await until(look, 10, 1)
     assert asyncio.get_running_loop().time() == 10
+
+
+async def test_a_last_look_that_is_cut_short_does_not_hide_that_earlier_ones_were_answered() -> None:
+    looked = 0
+
+    async def look() -> None:
+        nonlocal looked
+        looked += 1
+        await asyncio.sleep(0 if looked < 4 else 1000)
+
+    with pytest.raises(TookTooLong) as raised:
+        await until(look, 10, 1)
+    assert (str(raised.value), looked) == ("not within 10.0 s", 4)
