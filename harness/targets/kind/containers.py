@@ -27,6 +27,7 @@ class ContainerMachines:
     def __init__(self, docker: str, nodes: Iterable[str]) -> None:
         self._docker = docker
         self._on: dict[str, None] = dict.fromkeys(nodes)
+        self._addresses: dict[str, str] = {}
 
     def names(self) -> Collection[str]:
         return list(self._on)
@@ -41,7 +42,8 @@ class ContainerMachines:
             case Trouble.OFF:
                 await self._kill(node)
             case Trouble.DISCONNECTED:
-                if NETWORK in await self._networks(node):
+                if (address := await self._address(node)) is not None:
+                    self._addresses[node] = address
                     await self._do("network", "disconnect", NETWORK, node)
             case Trouble.CUT_OFF:
                 await self._firewall(node, "-I")
@@ -58,8 +60,7 @@ class ContainerMachines:
             case Trouble.OFF:
                 await self._do("start", node)
             case Trouble.DISCONNECTED:
-                if NETWORK not in await self._networks(node):
-                    await self._do("network", "connect", NETWORK, node)
+                await self._reconnect(node)
             case Trouble.CUT_OFF:
                 await self._firewall(node, "-D")
             case Trouble.RUNTIME_DOWN:
@@ -122,9 +123,20 @@ class ContainerMachines:
         )
         return found
 
-    async def _networks(self, node: str) -> Collection[str]:
+    async def _reconnect(self, node: str) -> None:
+        """Docker gives the lowest address that is free, which may be that of a node without power; but the cluster
+        knows this one by the address that it had, so it gets that as well."""
+        if await self._address(node) is None:
+            await self._do("network", "connect", NETWORK, node)
+        had, now = self._addresses.pop(node, None), await self._address(node)
+        if had is not None and had != now:
+            await self._inside(node, "ip", "address", "replace", had, "dev", "eth0")
+
+    async def _address(self, node: str) -> str | None:
+        """With the length of its prefix; None off the network."""
         said = await must([self._docker, "inspect", "--format", "{{json .NetworkSettings.Networks}}", node])
-        return set(json.loads(said) or ())
+        found = (json.loads(said) or {}).get(NETWORK)
+        return None if found is None else f"{found.get('IPAddress')}/{found.get('IPPrefixLen')}"
 
     async def _inside(self, node: str, *argv: str) -> None:
         if not (await self._state(node))["Running"]:

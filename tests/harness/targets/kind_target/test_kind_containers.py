@@ -11,13 +11,14 @@ from harness.targets.kind.containers import ContainerMachines
 from harness.targets.machines import Trouble
 
 STATE = "docker inspect --format {{json"
+AT = {"IPAddress": "172.18.0.4", "IPPrefixLen": 16}
 
 
 def machines(
     on_path: OnPath, *, running: bool = True, paused: bool = False, connected: bool = True
 ) -> ContainerMachines:
     on_path.answers(f"{STATE} .State}}}}", json.dumps({"Running": running, "Paused": paused}))
-    on_path.answers(f"{STATE} .NetworkSettings.Networks}}}}", json.dumps({"kind": {}} if connected else {}))
+    on_path.answers(f"{STATE} .NetworkSettings.Networks}}}}", json.dumps({"kind": AT} if connected else {}))
     return ContainerMachines(str(on_path.folder / "docker"), ["n1"])
 
 
@@ -48,6 +49,19 @@ async def test_what_is_so_already_is_left_alone(on_path: OnPath, trouble: Troubl
     await machines(on_path, paused=True, connected=False).trouble("n1", trouble)
     await machines(on_path).relieve("n1", trouble)
     assert on_path.calls() == []
+
+
+async def test_a_node_that_is_back_on_the_network_answers_at_the_address_that_the_cluster_knows(
+    on_path: OnPath,
+) -> None:
+    made = machines(on_path)
+    await made.trouble("n1", Trouble.DISCONNECTED)
+    on_path.answers(f"{STATE} .NetworkSettings.Networks}}}}", json.dumps({"kind": AT | {"IPAddress": "172.18.0.2"}}))
+    await made.relieve("n1", Trouble.DISCONNECTED)
+    assert on_path.calls() == [
+        "docker network disconnect kind n1",
+        "docker exec n1 ip address replace 172.18.0.4/16 dev eth0",
+    ]
 
 
 async def test_the_way_to_the_api_server_is_cut_once_and_restored_once(on_path: OnPath) -> None:
