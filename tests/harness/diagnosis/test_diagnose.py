@@ -9,6 +9,8 @@ from story import Story
 from harness.checks.judge import CHECKS, explained
 from harness.diagnosis.case import Case
 from harness.diagnosis.diagnose import RULES, diagnose
+from harness.diagnosis.refute import refuted
+from harness.diagnosis.suspect import Suspect
 from harness.verdict import Status, merge
 
 GUILTY = {
@@ -92,3 +94,25 @@ def test_a_healthy_story_has_no_suspect() -> None:
     everything = Case(story.build(), [])
     everything.failed = frozenset(CHECKS)
     assert [suspect.act for rule in RULES.values() for suspect in rule(everything)] == []
+
+
+def suspect(component: str, requests: set[int]) -> Suspect:
+    return Suspect(component, "cut streams", 0, frozenset({"graceful_drain"}), requests=frozenset(requests))
+
+
+def test_whose_requests_another_accounts_for_and_more_is_out_of_the_question() -> None:
+    case = Case(Story().build(), [])
+    gateway, server, node = (
+        suspect("the gateway", {1, 2, 3}),
+        suspect("the server", {1, 2}),
+        suspect("the node", {3, 4}),
+    )
+    everyone = [gateway, server, node]
+    assert refuted(case, server, everyone) == "its requests are accounted for by the gateway"
+    assert [refuted(case, other, everyone) for other in (gateway, node)] == [None, None]
+
+
+def test_as_many_requests_or_none_at_all_refute_nobody() -> None:
+    case = Case(Story().build(), [])
+    same = [suspect("the gateway", {1, 2}), suspect("the server", {1, 2}), suspect("settings", set())]
+    assert [refuted(case, one, same) for one in same] == [None, None, None]
