@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from harness.checks.gang import gangs_of, holds
 from harness.checks.scale_down import targets_of
 from harness.checks.sight import blind
+from harness.checks.silences import silences
 from harness.checks.story import clock, moment, tell
 from harness.checks.units import both, count, listed, scenario_s, span_ns
 from harness.history.gpus import changes
@@ -59,7 +60,8 @@ class Return:
 
 
 def recovery(history: History, spec: RecoverySpec) -> Finding:
-    """Steady: every wanted pod is ready, none found no room, every node that stays is Ready, every gang is whole.
+    """Steady: every wanted pod is ready, none found no room, every node that stays is Ready, every gang is whole, and
+    no pod is Ready in name only: one for which requests waited in vain (``graceful_drain`` tells them) serves nobody.
 
     The clock starts when the last disruptive fault is over (its own course, else its heal). Left over is what is still
     there at the recording's end and had its time: taints and cordons, nodes that are not Ready, pods on nodes that
@@ -74,7 +76,8 @@ def recovery(history: History, spec: RecoverySpec) -> Finding:
         return Finding("recovery", Role.CHECK, Status.UNKNOWN, sentence, 0, needs=NEEDS)
     scale = history.run.time_scale
     start_ns = max(event.t_ns for event in ends)
-    back = returned(history, start_ns, span_ns(spec.hold_s_min, scale))
+    hold_ns = span_ns(spec.hold_s_min, scale)
+    back = heard_again(history, returned(history, start_ns, hold_ns), hold_ns)
     left = leftovers(history, span_ns(spec.steady_s_max, scale), start_ns)
     due_ns = start_ns + span_ns(spec.steady_s_max, scale)
     late = back.steady_ns is None or back.steady_ns > due_ns
@@ -136,6 +139,21 @@ def returned(history: History, start_ns: int, hold_ns: int) -> Return:
     if since is not None and history.recorded_until_ns - since >= hold_ns:
         return Return(start_ns, since, "")
     return Return(start_ns, None, wants or "the system was not steady for long enough")
+
+
+def heard_again(history: History, back: Return, hold_ns: int) -> Return:
+    """``back``, but not while a pod that is called Ready serves nobody."""
+    if back.steady_ns is None:
+        return back
+    steady_ns = back.steady_ns
+    for silence in silences(history):
+        if silence.end_ns <= steady_ns:
+            continue
+        lost = f"{silence.pod} was Ready and gave no token ({count(silence.lost, 'request')} waited in vain)"
+        if not silence.ended or history.recorded_until_ns - silence.end_ns < hold_ns:
+            return Return(back.start_ns, None, lost)
+        steady_ns = silence.end_ns
+    return Return(back.start_ns, steady_ns, back.wants)
 
 
 class _World:

@@ -1,0 +1,44 @@
+"""Pods that were called Ready while they gave nobody a token: ready in name only, and no capacity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.checks.causes import NODE_DEAD, SILENT
+from harness.checks.departures import pod_fates
+from harness.checks.losses import losses
+from harness.history.recording import once
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """From the first request that waited in vain to the pod's going, or the recording's end."""
+
+    pod: str
+    start_ns: int
+    end_ns: int
+    lost: int
+    ended: bool
+    """Whether the pod was asked to go or ended; else it is silent to the end."""
+
+
+@once
+def silences(history: History) -> tuple[Silence, ...]:
+    """In order of their start. Of pods whose losses have that cause (``harness/checks/causes.py``), one each."""
+    fell: dict[str, list[int]] = {}
+    for request, cause in losses(history):
+        if cause.name in (SILENT, NODE_DEAD) and request.pod and cause.fell_ns is not None:
+            fell.setdefault(request.pod, []).append(cause.fell_ns)
+    fates = pod_fates(history)
+    found = []
+    for pod, times in fell.items():
+        start_ns = min(times)
+        went = (fates[pod].asked, fates[pod].ended, fates[pod].life.gone) if pod in fates else ()
+        ends = [event.t_ns for event in went if event is not None and event.t_ns > start_ns]
+        end_ns = min(ends, default=history.recorded_until_ns)
+        found.append(Silence(pod, start_ns, end_ns, len(times), bool(ends)))
+    return tuple(sorted(found, key=lambda silence: (silence.start_ns, silence.pod)))
