@@ -17,6 +17,7 @@ import pytest
 from fakes.config import PlantedBug
 from harness.checks.judge import CHECKS
 from harness.checks.slo import METRICS
+from harness.faults.registry import FAULTS
 from harness.history.scaleup import STAGES
 from harness.plan import plan_profile
 from harness.spec import arrivals, loadprofile, mix, probes, settings, tokens, world
@@ -52,6 +53,14 @@ def generator() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_the_readme_counts_bugs_and_variants_as_they_are() -> None:
+    said = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    bugs = re.findall(r"(\d+) planted bugs", said)
+    variants = re.findall(r"Faults come in (\d+) variants", said)
+    assert bugs == [str(len(PlantedBug))]
+    assert variants == [str(sum(len(fault.variants) for fault in FAULTS.values()))]
 
 
 @pytest.mark.parametrize("name", ["checks.md", "faults.md", "history.md"])
