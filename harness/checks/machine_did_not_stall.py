@@ -56,7 +56,8 @@ class Crowd:
 def worst_crowd(history: History) -> Crowd | None:
     """None where nobody measured: in virtual time, and on systems that do not count it."""
     table = history.samples
-    seen = table[(table["source"] == SOURCE) & (table["name"] == WAIT_NAME)].sort_values("t_ns", kind="stable")
+    ours = (table["source"] == SOURCE) & (table["name"] == WAIT_NAME) & (table["t_ns"] >= _load_began_ns(history))
+    seen = table[ours].sort_values("t_ns", kind="stable")
     times, ratios, labels = seen["t_ns"].tolist(), seen["value"].tolist(), seen["labels"].tolist()
     worst: Crowd | None = None
     first = 0
@@ -72,6 +73,11 @@ def worst_crowd(history: History) -> Crowd | None:
     return worst
 
 
+def _load_began_ns(history: History) -> int:
+    """Nothing of what came before is measured: clusters come up, images are made, and no request is sent."""
+    return next((mark.t_ns for mark in history.marks if mark.name == WATCHED_MARK), 0)
+
+
 def needs_no_crowd(history: History) -> tuple[str, ...]:
     """The needs of a check whose fail is its own proof, unless the machine was crowded: servers that are starved of the
     processor need longer than any grace, and clients that are take the waiting for a server's silence."""
@@ -83,13 +89,15 @@ def machine_did_not_stall(history: History) -> Finding:
     """Crowded is a machine on which some process of the run waited for a processor for more than half of the time, over
     five clock seconds. The processes are the harness' own and those it started: an embedded cluster, a real API server.
 
+    What came before the load does not count: bringing a cluster up may keep a machine busy, and nothing is timed then.
     UNKNOWN when nothing shows that the watchdog ran: no sample of it, and no load that started under its eyes. Where
     the waiting is not measured (it is on Linux) a crowded machine is not noticed.
     """
     table = history.samples
     looked = int(((table["source"] == SOURCE) & (table["name"] == NAME)).sum())
     looked += sum(1 for mark in history.marks if mark.name == WATCHED_MARK)
-    seen, crowd = stalls(history), worst_crowd(history)
+    began_ns = _load_began_ns(history)
+    seen, crowd = [(start, end) for start, end in stalls(history) if end > began_ns], worst_crowd(history)
     long = [(start, end) for start, end in seen if clock_s(end - start) > STALL_LIMIT_S]
     longest = max((clock_s(end - start) for start, end in seen), default=0.0)
     crowded = crowd if crowd is not None and crowd.too_much else None
