@@ -19,7 +19,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 CGROUPS = Path("/sys/fs/cgroup")
 CGROUP = "gpu-harness-kind"
-INSISTED_ON = ("/lib/modules", "/etc/docker", "/opt/containerd")
+SHARES = 4 * 1024
+"""All containers together weigh what this many processes of 1024 do. With one share, the default, three kubelets, a
+control plane and the model servers would get no more time than a single busy process beside them."""
+WRITTEN_TO = ("/etc/docker", "/opt/containerd")
+INSISTED_ON = ("/lib/modules", *WRITTEN_TO)
 """kind mounts the first into its nodes, the engine writes to the others."""
 UP_S, DOWN_S = 60.0, 20.0
 
@@ -91,7 +95,8 @@ def left(folder: Path) -> list[str]:
 def _first(folder: Path) -> None:
     """The first process of the namespaces. Becomes a small init with the engine below it."""
     subprocess.run(["mount", "--make-rshared", "/"], check=True)
-    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
+    for path in ("/run", *WRITTEN_TO):
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", path], check=True)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     runtime = HERE / "runc_without_resource.py"
     os.execvp(
@@ -113,6 +118,7 @@ def _make_cgroups() -> None:
     for hierarchy in CGROUPS.iterdir():
         if hierarchy.is_dir() and hierarchy.name != "unified":
             (hierarchy / CGROUP).mkdir(exist_ok=True)
+    (CGROUPS / "cpu" / CGROUP / "cpu.shares").write_text(str(SHARES))
     for name in ("cpuset.cpus", "cpuset.mems"):
         (CGROUPS / "cpuset" / CGROUP / name).write_text((CGROUPS / "cpuset" / name).read_text())
 

@@ -2,8 +2,10 @@
 
 Builds what is missing (Debian's Docker engine, in namespaces of its own; kind and Kubernetes from Go modules; a node
 image), runs the experiments of ``experiments/kind/`` with ``gpu-harness run --target kind``, compares each verdict with
-what it must be, and looks whether anything is left. Exits 77 with the reason where it cannot run, 1 when something is
-not as it must be. ``--only NAME`` runs one experiment, ``--reports DIR`` keeps their folders elsewhere.
+what it must be, and looks whether anything is left. Where there are four cores there are two clusters at a time: most
+of an experiment is waiting, and each keeps to its own cluster. Exits 77 with the reason where it cannot run, 1 when
+something is not as it must be. ``--only NAME`` runs one experiment, ``--machines`` what else can befall a node,
+``--only rounds`` goes up and down, and ``--reports DIR`` keeps all folders elsewhere.
 """
 
 from __future__ import annotations
@@ -12,10 +14,14 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,14 +43,22 @@ PACKAGES = {
     "nsenter": "util-linux",
 }
 EXPECTED = {
-    "spot-interruption": ("pass", None),
-    "node-not-ready": ("pass", None),
-    "consolidation": ("pass", None),
-    "device-plugin-down": ("pass", None),
-    "server-aborts": ("fail", "graceful_drain"),
     "node-not-ready-default-grace": ("pass", None),
+    "spot-interruption": ("pass", None),
+    "server-aborts": ("fail", "graceful_drain"),
+    "device-plugin-down": ("pass", None),
+    "consolidation": ("pass", None),
+    "node-not-ready": ("pass", None),
 }
-"""By experiment: its verdict, and the check that must have made it. The last one runs with Kubernetes' own timings."""
+"""By experiment: its verdict, and the check that must have made it. The first one runs with Kubernetes' own timings; it
+is the longest, so it begins."""
+MACHINES = dict.fromkeys(
+    ("node-frozen", "node-off", "node-disconnected", "node-runtime-down", "node-cut-off"), ("pass", None)
+)
+FOREIGN, ROUNDS = "foreign", "rounds"
+"""A cluster of kind as the cluster of others, with the printed role; up and down, again and again."""
+CORES_PER_LANE = 2
+"""A cluster with a run in it takes a core, and nearly two while it comes up."""
 RUN_S = 1500.0
 
 
@@ -88,29 +102,96 @@ def say(text: str) -> None:
     print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
 
 
-def run_one(name: str, folder: Path, image: str, reports: Path) -> Row:
-    env = {**os.environ, "DOCKER_HOST": engine.socket_of(folder), "GPU_HARNESS_KIND_IMAGE": image}
-    argv = [*engine.in_network(folder), str(Path(sys.executable).parent / "gpu-harness"), "run"]
-    argv += [f"experiments/kind/{name}.yaml", "--target", "kind", "--plain", "--seed", "1", "--reports", str(reports)]
-    began = time.monotonic()
-    log = reports / f"{name}.log"
-    with log.open("wb") as words:
-        ended = subprocess.run(argv, cwd=ROOT, env=env, stdout=words, stderr=words, timeout=RUN_S)
-    took_s = time.monotonic() - began
+class Runs:
+    """Experiments, one after the other in each lane."""
+
+    def __init__(self, folder: Path, image: str, reports: Path, names: Sequence[str], rounds: int, lanes: int) -> None:
+        self._folder = folder
+        self._env = {**os.environ, "DOCKER_HOST": engine.socket_of(folder), "GPU_HARNESS_KIND_IMAGE": image}
+        self._reports = reports
+        self._names = iter(names)
+        self._rounds = rounds
+        self._lanes = lanes
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._mutex = threading.Lock()
+        self.rows: list[Row] = []
+
+    def go(self) -> None:
+        with ThreadPoolExecutor(self._lanes) as lanes:
+            try:
+                for ended in [lanes.submit(self._lane, number) for number in range(1, self._lanes + 1)]:
+                    ended.result()
+            except BaseException:
+                self._names = iter(())
+                for process in list(self._running):
+                    process.terminate()  # it takes its cluster down
+                raise
+
+    def _lane(self, number: int) -> None:
+        if number > 1:
+            self._until_there_is_a_network()
+        while (name := self._next()) is not None:
+            self.rows.append(row := self._run(name, f"gpu-harness-{number}"))
+            say(str(row))
+
+    def _next(self) -> str | None:
+        with self._mutex:
+            return next(self._names, None)
+
+    def _until_there_is_a_network(self) -> None:
+        """kind makes one for all its clusters, and two that make it at once get in each other's way."""
+        deadline = time.monotonic() + RUN_S
+        while subprocess.run(["docker", "network", "inspect", "kind"], env=self._env, capture_output=True).returncode:
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.5)
+
+    def _run(self, name: str, cluster: str) -> Row:
+        env = {**self._env, "GPU_HARNESS_KIND_CLUSTER": cluster}
+        argv = [*engine.in_network(self._folder), sys.executable]
+        if name in (FOREIGN, ROUNDS):
+            argv += [str(ROOT / "tests" / "kind" / f"{name}_on_kind.py"), str(self._reports / name), str(self._rounds)]
+        else:
+            argv += ["-m", "harness.cli", "run", f"experiments/kind/{name}.yaml", "--target", "kind", "--plain"]
+            argv += ["--seed", "1", "--reports", str(self._reports)]
+        began = time.monotonic()
+        log = self._reports / f"{name}.log"
+        with log.open("wb") as words:
+            process = subprocess.Popen(argv, cwd=ROOT, env=env, stdout=words, stderr=words)
+        self._running.add(process)
+        try:
+            code = process.wait(RUN_S)
+        finally:
+            self._running.discard(process)
+        return _row(name, code, time.monotonic() - began, self._reports)
+
+
+def _row(name: str, code: int, took_s: float, reports: Path) -> Row:
+    if name in (FOREIGN, ROUNDS):
+        last = (reports / f"{name}.log").read_text(errors="replace").strip().splitlines()[-1:]
+        return Row(name, f"exit {code}", took_s, " ".join(last), code == 0, reports / name)
     folders = sorted((reports / name).glob("*/verdict.json"))
     if not folders:
-        last = log.read_text(errors="replace").strip().splitlines()[-1:]
-        return Row(name, f"exit {ended.returncode}", took_s, " ".join(last), False, None)
+        last = (reports / f"{name}.log").read_text(errors="replace").strip().splitlines()[-1:]
+        return Row(name, f"exit {code}", took_s, " ".join(last), False, None)
     verdict = json.loads(folders[-1].read_text())
-    status, check = EXPECTED[name]
+    status, check = (EXPECTED | MACHINES)[name]
     judged = {f["check"]: f["judged"] for f in verdict["findings"]}
     as_expected = verdict["status"] == status and (check is None or judged.get(check) == status)
     return Row(name, verdict["status"], took_s, verdict.get("sentence", ""), as_expected, folders[-1].parent)
 
 
+def _end(number: int, frame: object) -> None:
+    raise SystemExit(f"ended by {signal.Signals(number).name}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="kind for real")
-    parser.add_argument("--only", choices=sorted(EXPECTED), action="append")
+    parser.add_argument("--only", choices=[*sorted(EXPECTED | MACHINES), FOREIGN, ROUNDS], action="append")
+    parser.add_argument("--machines", action="store_true", help="what else befalls nodes, and a cluster of others")
+    cores = len(os.sched_getaffinity(0))
+    parser.add_argument("--lanes", type=int, default=min(2, max(1, cores // CORES_PER_LANE)), help="clusters at a time")
+    parser.add_argument("--rounds", type=int, default=20, help="how often --only rounds goes up and down")
     parser.add_argument("--reports", type=Path, default=ROOT / "reports" / "kind")
     args = parser.parse_args()
     if (reason := why_not()) is not None:
@@ -120,16 +201,18 @@ def main() -> int:
     reports.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="gpu-harness-kind-"))
     began = time.monotonic()
+    names = args.only or ([*MACHINES, FOREIGN] if args.machines else list(EXPECTED))
     rows: list[Row] = []
+    signal.signal(signal.SIGTERM, _end)
     try:
         build([*CONTROL_PLANE, KUBECTL, *NODE_IMAGE, KIND], say)
         engine.up(folder)
         os.environ["DOCKER_HOST"] = engine.socket_of(folder)
         image = ensure(say)
         say(f"engine and node image after {time.monotonic() - began:.0f} s")
-        for name in args.only or EXPECTED:
-            rows.append(run_one(name, folder, image, reports))
-            say(str(rows[-1]))
+        runs = Runs(folder, image, reports, names, args.rounds, args.lanes)
+        rows = runs.rows
+        runs.go()
     except (HarnessError, ImageFailed, engine.EngineFailed, subprocess.TimeoutExpired) as error:
         say(f"stopped: {error}")
     finally:
@@ -139,8 +222,7 @@ def main() -> int:
     for row in rows:
         print(row)
     print(f"{time.monotonic() - began:.0f} s in all; left behind: {', '.join(left) or 'nothing'}")
-    wanted = len(args.only or EXPECTED)
-    return 0 if len(rows) == wanted and all(row.as_expected for row in rows) and not left else 1
+    return 0 if len(rows) == len(names) and all(row.as_expected for row in rows) and not left else 1
 
 
 if __name__ == "__main__":

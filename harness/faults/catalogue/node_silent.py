@@ -17,6 +17,11 @@ SILENT_S = 25.0
 """Scenario seconds without a renewal after which a lease has stopped: a kubelet renews it each 10."""
 NOT_READY_S = 75.0
 """By then the node controller has noticed: it looks each 5 s and waits for 50."""
+RUNTIME_DOWN_S = 150.0
+"""A kubelet asks its container runtime for half a minute before it says so, by the clock, whatever the time scale
+(kubernetes v1.37, pkg/kubelet, ``maxWaitForContainerRuntime``); this is enough at a time scale of 4."""
+BOOT_S = 120.0
+"""A machine whose power is back boots in its own time."""
 _NEED_A_MACHINE = ("off", "disconnected", "runtime_down")
 _ONE = {"selector": "nvidia.com/gpu.present=true", "count": 1}
 
@@ -67,11 +72,13 @@ class NodeSilent(NodeHoldFault):
         return None
 
     def seen_s(self) -> float:
+        if self.how == "runtime_down":
+            return RUNTIME_DOWN_S
         first_s = NOT_READY_S if self.until == "not ready" else SILENT_S + 15.0
         return first_s + self.stagger_s * (self.nodes.count - 1)
 
     def healed_s(self) -> float:
-        return 60.0
+        return BOOT_S if self.how == "off" else 60.0
 
     def needs(self, namespace: str) -> tuple[Need, ...]:
         return (Need(LEASE, ("list",), namespace="kube-node-lease"),)
