@@ -22,14 +22,21 @@ REMOVE_WITHIN_S = 60.0
 
 def clean(prefix: str, folder: Path) -> list[Path]:
     """Returns what is still there; empty, as a rule. Idempotent."""
-    left = cgroups.remove(prefix)
+    try:
+        left = cgroups.remove(prefix)
+    finally:
+        gone = _remove(folder)
+    return left if gone else [*left, folder]
+
+
+def _remove(folder: Path) -> bool:
     deadline_s = time.monotonic() + REMOVE_WITHIN_S
     while folder.exists():
         shutil.rmtree(folder, ignore_errors=True)  # the last mounts may just be going
         if time.monotonic() > deadline_s:
-            return [*left, folder]
+            return False
         time.sleep(0.05)
-    return left
+    return True
 
 
 def main() -> int:
