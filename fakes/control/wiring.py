@@ -23,6 +23,7 @@ from harness.kube.port import Json
 
 V = TypeVar("V")
 NEVER = "never"
+SHORT_OF = {"memory": "MemoryPressure", "disk": "DiskPressure"}
 Kubelets = Mapping[str, Kubelet]
 
 
@@ -54,7 +55,7 @@ def wire_cloud(control: Control, cloud: Cloud) -> None:
 
 def wire_nodes(control: Control, kubelets: Kubelets, pods: PodTrouble, gateway: Gateway) -> None:
     """``node.kubelet``: silent (its network to the API server is cut, or its process is stopped) or frozen, which is
-    the whole machine: its pods and their connections stand still, too."""
+    the whole machine: its pods and their connections stand still, too. ``node.pressure``: what it is short of."""
 
     def kubelet(node: str, value: Value) -> None:
         kubelets[node].release()
@@ -65,7 +66,12 @@ def wire_nodes(control: Control, kubelets: Kubelets, pods: PodTrouble, gateway: 
     def nodes() -> list[str]:
         return list(kubelets)
 
+    def pressure(node: str, value: Value) -> None:
+        for resource, condition in SHORT_OF.items():
+            kubelets[node].pressure(condition, resource == value)
+
     control.knobs.add("node.kubelet", nodes, one_of("silent", "frozen"), kubelet)
+    control.knobs.add("node.pressure", nodes, one_of(*SHORT_OF), pressure)
     control.add_verb("restart_kubelet", nodes, lambda node, _: kubelets[node].restart())
     _wire_devices(control, kubelets)
     wire_links(control, gateway, nodes)

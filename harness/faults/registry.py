@@ -17,6 +17,7 @@ from harness.faults.catalogue.network import EndpointsLate, GatewayRestart, Link
 from harness.faults.catalogue.node_deleted import NodeDeleted
 from harness.faults.catalogue.node_drain import NodeDrain
 from harness.faults.catalogue.node_partition import NodePartition
+from harness.faults.catalogue.node_pressure import NodePressure
 from harness.faults.catalogue.node_silent import NodeSilent
 from harness.faults.catalogue.pause_load import PauseLoad
 from harness.faults.catalogue.pods import PodCrashLoop, PodLoss, PodOomKill, ReadinessFlap
@@ -31,6 +32,7 @@ FAULTS: dict[str, type[Fault]] = {
         SpotInterruption,
         NodeSilent,
         NodePartition,
+        NodePressure,
         NodeDeleted,
         NodeDrain,
         Consolidation,

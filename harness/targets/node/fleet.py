@@ -9,9 +9,9 @@ from typing import Any
 
 from fakes.cloud.cloud import Instance
 from fakes.control.control import Control
-from fakes.control.knobs import Value, number
+from fakes.control.knobs import Value, number, one_of
 from harness.errors import TargetError
-from harness.targets.machine_knobs import wire_machines
+from harness.targets.machine_knobs import NotDone, wire_machines
 from harness.targets.node.machines import NamespaceMachines
 
 NEVER = "never"
@@ -52,8 +52,15 @@ class RealFleet:
 
     def wire(self, control: Control) -> None:
         wire_machines(control, self._machines)
+        control.knobs.add("node.pressure", self._machines.names, one_of("memory"), self._press)
         pools = control.cloud.pools
         control.knobs.add("device.plugin_late", lambda: list(pools), _late, self._turn_late)
+
+    async def _press(self, node: str, value: Value) -> None:
+        try:
+            await self._machines.press(node, value is not None)
+        except TargetError as error:
+            raise NotDone(str(error)) from error
 
     async def _turn_late(self, pool: str, value: Value) -> None:
         """For machines that boot from now on; turned back, also for those whose plugin is waiting."""

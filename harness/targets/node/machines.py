@@ -22,7 +22,7 @@ from harness.targets.node.api_door import ApiDoor
 from harness.targets.node.credentials import place_credentials
 from harness.targets.node.machine_init import RUN
 from harness.targets.node.namespaces import die_with_parent
-from harness.targets.node.programs import SWITCHES_FILE, Setting, files, import_image, init_config
+from harness.targets.node.programs import SWITCHES_FILE, Setting, files, import_image, init_config, kubelet_config
 
 UP_WITHIN_S = 60.0
 POLL_S = 0.05
@@ -156,6 +156,14 @@ class NamespaceMachines:
         await self._order(node, op="stop", name="kubelet", signal="SIGTERM")
         await self._until_ended(node, "kubelet")
         await self._start(node, "kubelet")
+
+    async def press(self, node: str, short_of_memory: bool) -> None:
+        """Its kubelet finds it short of memory: the threshold below which it evicts is above all that there is."""
+        setting, file = self._setting(self._machine(node)), self._state(node) / "kubelet.json"
+        if node not in self._running:
+            return
+        file.write_text(json.dumps(kubelet_config(setting, short_of_memory=short_of_memory), indent=1))
+        await self.restart_kubelet(node)
 
     async def switch_plugin(self, node: str, switches: Mapping[str, Any]) -> None:
         self._machine(node)

@@ -118,7 +118,7 @@ def files(setting: Setting) -> dict[str, str]:
     }
 
 
-def kubelet_config(setting: Setting) -> dict[str, Any]:
+def kubelet_config(setting: Setting, *, short_of_memory: bool = False) -> dict[str, Any]:
     def clock(scenario_s: float) -> str:
         return f"{scenario_s / setting.time_scale:.3f}s"
 
@@ -151,7 +151,11 @@ def kubelet_config(setting: Setting) -> dict[str, Any]:
         "serializeImagePulls": False,
         # The machine shares the host's disk, which is none of its business.
         "imageGCHighThresholdPercent": 100,
-        "evictionHard": {"memory.available": "100Mi", "nodefs.available": "0%", "imagefs.available": "0%"},
+        "evictionHard": {
+            "memory.available": "99%" if short_of_memory else "100Mi",
+            "nodefs.available": "0%",
+            "imagefs.available": "0%",
+        },
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,12 @@ def test_images_are_named_as_containerd_does(image: str, name: str) -> None:
     assert _qualified(image) == name
 
 
+def test_a_machine_short_of_memory_has_a_threshold_above_all_that_there_is() -> None:
+    well, short = kubelet_config(_setting()), kubelet_config(_setting(), short_of_memory=True)
+    assert (well["evictionHard"]["memory.available"], short["evictionHard"]["memory.available"]) == ("100Mi", "99%")
+    assert {**short, "evictionHard": well["evictionHard"]} == well
+
+
 def test_every_node_has_its_own_credentials_and_only_those(tmp_path: Path) -> None:
     folder, state = tmp_path / "credentials", tmp_path / "spot-1"
     state.mkdir()
@@ -148,6 +155,29 @@ def test_only_cgroups_with_our_name_are_removed(tmp_path: Path) -> None:
         (tmp_path / name).mkdir(parents=True)
     assert cgroups.remove("gpu-harness-x", tmp_path) == []
     assert [p.name for p in tmp_path.rglob("gpu-harness-*")] == ["gpu-harness-y-a"]
+
+
+def test_several_may_remove_the_same_cgroups_at_once(tmp_path: Path) -> None:
+    """The machines' own end and the keeper both do, and neither must stumble over what the other has removed."""
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(20):
+            for number in range(60):
+                (tmp_path / f"memory/gpu-harness-x-a/kubepods/pod{number}/c").mkdir(parents=True)
+            work = [threads.submit(cgroups.remove, "gpu-harness-x", tmp_path) for _ in range(4)]
+            assert [done.result() for done in work] == [[]] * 4
+
+
+def test_the_keeper_removes_the_folder_whatever_becomes_of_the_cgroups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(prefix: str) -> list[Path]:
+        raise OSError(f"{prefix} cannot be looked at")
+
+    monkeypatch.setattr(cgroups, "remove", refuse)
+    (tmp_path / "machines").mkdir()
+    with pytest.raises(OSError, match="cannot be looked at"):
+        clean("gpu-harness-x", tmp_path / "machines")
+    assert not (tmp_path / "machines").exists()
 
 
 def test_the_keeper_removes_the_folder_too(tmp_path: Path) -> None:
