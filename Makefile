@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo controlplane stack stack-all test test-crash test-controlplane test-kubeconfig test-kind test-node behaviour repeat bench verdict-matrix verdict-matrix-real verdict-matrix-worse verdict-causes fault-matrix gate check format lock clean test-stack test-stack-experiments test-stack-all
+.PHONY: help setup demo controlplane stack stack-all test test-crash test-controlplane test-kubeconfig test-kind test-node test-real test-real-vllm behaviour repeat bench verdict-matrix verdict-matrix-real verdict-matrix-worse verdict-causes fault-matrix gate check format lock clean test-stack test-stack-experiments test-stack-all
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -64,10 +64,13 @@ test-controlplane: $(READY)  ## the shipped experiments on a real control plane;
 	@$(BIN)/python tests/whole_runs/repeat.py --target controlplane --seeds 1 --reports reports/controlplane
 
 test-node: $(READY)  ## experiments and rounds of up and down on real kubelets (root on Linux; builds what is missing; else 77)
-	@$(BIN)/python tests/node/whole.py $(ARGS)
+	@$(BIN)/python tests/node/node_whole.py $(ARGS)
 
 test-real-vllm: $(READY)  ## real vLLM servers beside the fake and as pods; installs one on first use (3 GB, minutes; exits 77 where it cannot)
 	@$(BIN)/python tests/real_vllm/whole.py $(ARGS)
+
+test-real: $(READY)  ## everything real but the silicon: kubelets and vLLM as pods (root on Linux; half an hour; exits 77 where it cannot)
+	@$(BIN)/python tests/real/whole.py $(ARGS)
 
 test-kind: $(READY)  ## real kind clusters from nothing but Debian packages and Go modules (Linux, root; exits 77 where it cannot)
 	@$(BIN)/python tests/kind/whole.py $(ARGS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,9 +11,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from node_leavings import namespaces_of, still_there, things
+
 from fakes.config import PoolConfig, WorldConfig
 from harness.targets.choosing import TARGETS
-from harness.targets.node.cgroups import ROOT
 from harness.targets.wanted import Places, Wanted
 
 UP_WITHIN_S = 240.0
@@ -35,7 +35,7 @@ class Round:
 def one_round(folder: Path, *, kill: bool) -> Round:
     """``folder`` is the run's. RuntimeError with the child's last words when it does not come up."""
     (folder / "logs").mkdir(parents=True, exist_ok=True)
-    before = whats_there(folder)
+    before = things(folder)
     began_s = time.monotonic()
     with subprocess.Popen(
         [sys.executable, __file__, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -46,7 +46,7 @@ def one_round(folder: Path, *, kill: bool) -> Round:
         if not line.startswith('{"up'):
             child.kill()
             raise RuntimeError(f"it did not come up; its logs: {folder / 'logs'}")
-        ours = json.loads((folder / "machines/room.json").read_text())["cgroup"]
+        namespaces = namespaces_of(folder)
         ended_s = time.monotonic()
         if kill:
             child.send_signal(signal.SIGKILL)
@@ -55,32 +55,11 @@ def one_round(folder: Path, *, kill: bool) -> Round:
         child.wait()
     left: set[str] = set()
     while time.monotonic() - ended_s < GONE_WITHIN_S:
-        left = (whats_there(folder) | _cgroups(ours)) - before
+        left = (things(folder) - before) | still_there(namespaces)
         if not left:
             break
         time.sleep(0.2)
     return Round(kill, up_s, time.monotonic() - ended_s, tuple(sorted(left)))
-
-
-def whats_there(folder: Path) -> set[str]:
-    """Processes, mounts, interfaces and files that a machine could leave behind."""
-    found = {f"interface {path.name}" for path in Path("/sys/class/net").iterdir()}
-    found |= {f"mount {line}" for line in Path("/proc/self/mountinfo").read_text().splitlines() if str(folder) in line}
-    found |= {f"file {path}" for path in folder.glob("*") if path.name != "logs"}
-    found |= {f"file {path}" for path in Path("/var/lib").iterdir()}
-    found |= {f"file {path}" for name in ("containers", "pods") for path in Path("/var/log", name).glob("*")}
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if str(folder) in words and int(process.name) != os.getpid():
-            found.add(f"process {process.name} {words[:120]}")
-    return found
-
-
-def _cgroups(beginning: str) -> set[str]:
-    return {f"cgroup {path}" for pattern in (f"{beginning}*", f"*/{beginning}*") for path in ROOT.glob(pattern)}
 
 
 async def _hold(folder: Path) -> None:

@@ -1,7 +1,8 @@
-"""Experiments on real kubelets, each to its declared verdict, and rounds of up and down that leave nothing.
+"""Experiments on real kubelets, each to its declared verdict, hollow kubelets beside real ones, and rounds of up and
+down that leave nothing.
 
 ``make test-node``. Exits 0 when all came out as it should, 1 when something did not, 77 with the reason where there can
-be no real nodes (1 instead with REQUIRE=1). ``--only experiments|rounds`` does a part.
+be no real nodes (1 instead with REQUIRE=1). ``--only experiments|rounds|kubelet`` does a part.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE)]
 
-from node_rounds import one_round  # noqa: E402 - after the path
+from kubelet_beside import compare  # noqa: E402 - after the path
+from kubelet_scenarios import SCENARIOS  # noqa: E402
+from node_leavings import namespaces_of, still_there, things  # noqa: E402
+from node_rounds import one_round  # noqa: E402
 
 from harness.errors import HarnessError  # noqa: E402
 from harness.stack.build import build  # noqa: E402
@@ -36,10 +40,14 @@ EXPECTED: dict[str, tuple[int, str]] = {
     "power-loss": (PASS, "recovery"),
     "drain-under-budget": (PASS, "pdb"),
     "no-grace": (FAIL, "graceful_drain"),
+    "prestop": (PASS, "graceful_drain"),
+    "no-prestop": (FAIL, "graceful_drain"),
+    "memory-pressure": (FAIL, "graceful_drain"),
 }
 """Exit code, and the check that has to say it."""
 TRIES = 2
 """Once more where the machine stood still, and only there: nothing can be said of such a run."""
+LOOK_S = 5.0
 STATUS = {PASS: "pass", FAIL: "fail"}
 
 
@@ -49,22 +57,36 @@ def run_experiment(name: str, reports: Path) -> tuple[bool, str]:
     for attempt in range(1, TRIES + 1):
         argv = [sys.executable, "-m", "harness.cli", "run", f"experiments/nodes/{name}.yaml", "--target", "node"]
         argv += ["--plain", "--seed", str(attempt), "--reports", str(reports)]
-        ended = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+        ended, words, left = _run(argv, reports / name)
         runs = sorted((reports / name).glob("*/verdict.json"))
         verdict = json.loads(runs[-1].read_text()) if runs else {"findings": []}
         found = {f["check"]: f["status"] for f in verdict["findings"]}
-        said = f"exit {ended.returncode}, {check} {found.get(check)}"
-        if ended.returncode == code and found.get(check) == STATUS[code]:
-            return True, said
-        if found.get("machine_did_not_stall") == "pass" or ended.returncode != UNKNOWN:
+        said = f"exit {ended}, {check} {found.get(check)}, left: {', '.join(sorted(left)) or 'nothing'}"
+        if ended == code and found.get(check) == STATUS[code]:
+            return not left, said
+        if found.get("machine_did_not_stall") == "pass" or ended != UNKNOWN:
             break
         said += ", the machine stood still"
-    return False, f"{said}\n{ended.stdout[-3000:]}{ended.stderr[-1000:]}"
+    return False, f"{said}\n{words}"
 
 
-def experiments(reports: Path) -> int:
+def _run(argv: list[str], folder: Path) -> tuple[int, str, set[str]]:
+    """Exit code, last words, and what was left of its machines."""
+    before = things(folder)
+    namespaces: set[str] = set()
+    with tempfile.TemporaryFile("w+") as out, subprocess.Popen(argv, cwd=ROOT, stdout=out, stderr=out) as running:
+        while running.poll() is None:
+            namespaces |= namespaces_of(folder)
+            time.sleep(LOOK_S)
+        out.seek(0)
+        words = out.read()[-4000:]
+    left = {thing for thing in things(folder) - before if not thing.startswith("file " + str(folder))}
+    return running.returncode, words, left | still_there(namespaces)
+
+
+def experiments(reports: Path, names: list[str] | None) -> int:
     wrong = 0
-    for name in EXPECTED:
+    for name in names or EXPECTED:
         began_s = time.monotonic()
         right, said = run_experiment(name, reports)
         wrong += not right
@@ -93,7 +115,9 @@ def rounds(count: int) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", choices=("experiments", "rounds"))
+    parser.add_argument("--only", choices=("experiments", "rounds", "kubelet"))
+    parser.add_argument("--name", action="append", choices=EXPECTED, help="of an experiment, beside others so named")
+    parser.add_argument("--scenario", action="append", choices=SCENARIOS, help="of kubelets, beside others so named")
     parser.add_argument("--rounds", type=int, default=6, help="of up and down, beside those of the experiments")
     parser.add_argument("--reports", type=Path, default=ROOT / "reports/node")
     args = parser.parse_args()
@@ -108,9 +132,11 @@ def main() -> int:
         print(f"there can be no real nodes here: {error}")
         return FAIL if os.environ.get("REQUIRE") == "1" else CANNOT_CODE
     wrong = 0
-    if args.only != "rounds":
-        wrong += experiments(args.reports)
-    if args.only != "experiments":
+    if args.only in (None, "experiments"):
+        wrong += experiments(args.reports, args.name)
+    if args.only in (None, "kubelet"):
+        wrong += compare(args.reports, args.scenario or ())
+    if args.only in (None, "rounds"):
         wrong += rounds(args.rounds)
     print("all as declared, and nothing left behind" if not wrong else f"{wrong} not as they should be")
     return int(wrong > 0)
