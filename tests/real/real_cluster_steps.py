@@ -1,0 +1,78 @@
+"""What became of a run of ``make test-real``, step by step, so that two targets can be laid side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.history.lives import Life, lives
+from harness.history.reader import History
+from harness.history.tables import FaultStage, ObjectEvent
+from harness.kube.port import Json
+
+NS = 1e9
+Steps = dict[str, float | None]
+"""Seconds by the name of the step; None: it was not seen."""
+
+
+def steps_of(folder: Path) -> Steps:
+    """From the loss of power on, and from the drain on."""
+    history = History.load(folder)
+    struck = {event.fault: event for event in history.faults if event.stage is FaultStage.INJECTED}
+    lost, drained = struck["node_silent"], struck["node_drain"]
+    pods = [pod for pod in lives(history.objects, "Pod") if pod.namespace == "inference"]
+    (dead,) = [pod for pod in pods if _node(pod) in lost.targets]
+    (moved,) = [pod for pod in pods if _node(pod) in drained.targets]
+    first, second = sorted((pod for pod in pods if pod not in (dead, moved)), key=lambda pod: pod.born_ns)[:2]
+    nodes = {node.name: node for node in lives(history.objects, "Node")}
+    off = {f"{name} after the loss": value for name, value in {
+        "the node's Ready is Unknown": _since(lost.t_ns, nodes[lost.targets[0]].when(_unknown)),
+        "its pod is asked to go": _since(lost.t_ns, dead.when(_going)),
+        "a successor is made": (first.born_ns - lost.t_ns) / NS,
+        "it is bound to a node": _since(lost.t_ns, first.when(lambda pod: bool(pod["spec"].get("nodeName")))),
+        "it is Ready": _since(lost.t_ns, first.when(_ready)),
+    }.items()}  # fmt: skip
+    going = moved.when(_going)
+    assert going is not None, f"{moved.name} was never asked to go"
+    away = {f"{name} after it": value for name, value in {
+        "its container has ended": _since(going.t_ns, moved.when(_over)),
+        "its object is gone": _since(going.t_ns, moved.gone),
+        "the last replica is Ready": _since(going.t_ns, second.when(_ready)),
+    }.items()}  # fmt: skip
+    return off | {"the drained pod is asked to go after the drain began": (going.t_ns - drained.t_ns) / NS} | away
+
+
+def _since(t_ns: int, event: ObjectEvent | None) -> float | None:
+    return None if event is None else (event.t_ns - t_ns) / NS
+
+
+def _node(pod: Life) -> str:
+    return str(pod.last["spec"].get("nodeName", ""))
+
+
+def _ready(pod: Json) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
+def _unknown(node: Json) -> bool:
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    return any(c["type"] == "Ready" and c["status"] == "Unknown" for c in conditions)
+
+
+def _going(pod: Json) -> bool:
+    return bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def _over(pod: Json) -> bool:
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def side_by_side(found: dict[str, Steps]) -> str:
+    """A table in Markdown."""
+    targets = list(found)
+    names = dict.fromkeys(name for steps in found.values() for name in steps)
+    rows = [f"| {' | '.join(('step, in seconds', *targets))} |", f"|{'---|' * (len(targets) + 1)}"]
+    for name in names:
+        values = [found[target].get(name) for target in targets]
+        rows.append(f"| {name} | {' | '.join('not seen' if v is None else f'{v:.1f}' for v in values)} |")
+    return "\n".join(rows)
