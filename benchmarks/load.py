@@ -1,11 +1,17 @@
 """Tokens per CPU second of the load process, beside Locust's own client, httpx and aiohttp on the same load.
 
-``python benchmarks/load.py [--rate 40] [--tokens 400] [--pace 50] [--seconds 20] [--rounds 2] [--only ours]``
+``python benchmarks/load.py [--rates 10 40] [--tokens 400] [--pace 50] [--seconds 12] [--rounds 2] [--only ours]``
 
-All read the same streams (one event per token) from ``sse_source.py``, in turns, so that a busy moment of the machine
-hits all alike. CPU time is the client process' own, from its first send to its end. The peers do what
-``peers/reading.py`` says and no more. The last lines measure ours at half of 40,000 tokens a second: how late sends
-were, how late the first token was seen after the server had sent it (both on the monotonic clock), and how busy it was.
+All read the same streams (one event per token) from ``sse_source.py``, sent at the same moments at the same rates, in
+turns, so that a busy moment of the machine hits all alike. CPU time is the client process' own, from its first send to
+its end. The peers do what ``peers/reading.py`` says and no more. The bias is how late a first token was seen after the
+server had sent it, on the monotonic clock that both read.
+
+The last lines measure ours at half of 40,000 tokens a second, once with streams that tick at moments of their own and
+once with all of them ticking together. Only requests sent while the full rate flowed count there.
+
+``--undisturbed`` puts server and clients before all other programs (SCHED_RR; needs root) where others use the machine:
+it keeps their turns out of the times, but not their traces out of the caches, which cost all clients CPU.
 """
 
 from __future__ import annotations
@@ -24,8 +30,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
+from peers.arrivals import arrivals_s
 
 from harness.clock import NS_PER_MS, NS_PER_S, monotonic_ns
 from harness.history.requests import read_records
@@ -43,10 +49,16 @@ class Shape:
     seconds: float
     tokens: int
     pace_per_s: float
+    together: bool = False
 
     @property
     def requests(self) -> int:
         return round(self.rate_per_s * self.seconds)
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Once as many streams have begun as will ever be there at once."""
+        return self.rate_per_s * self.tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,8 @@ class Measured:
     name: str
     tokens: int
     cpu_s: float
+    bias_ns: pd.Series[int]
+    """By request."""
 
     @property
     def per_cpu_s(self) -> float:
@@ -61,10 +75,11 @@ class Measured:
 
 
 @contextmanager
-def source(shape: Shape, sent: Path | None = None) -> Iterator[int]:
+def source(shape: Shape, sent: Path) -> Iterator[int]:
+    """The port of a server, which leaves the times of its first tokens behind."""
     ttl_s = shape.seconds + shape.tokens / shape.pace_per_s + 120
     argv = [sys.executable, str(HERE / "sse_source.py"), "--pace", str(shape.pace_per_s), "--ttl-s", str(ttl_s)]
-    argv += ["--sent", str(sent)] if sent is not None else []
+    argv += ["--sent", str(sent)]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
@@ -91,18 +106,20 @@ def ours(shape: Shape, folder: Path) -> tuple[Measured, pd.DataFrame]:
         cpu_s = _wait(process) - before_s
     ends = pd.DataFrame(list(read_records(folder / "records.jsonl").ends.values()))
     assert len(ends) == count and (ends["outcome"] == "ok").all(), ends["outcome"].value_counts().to_dict()
-    sent_ns = dict(line.split() for line in (folder / "sent").read_text().splitlines())
-    ends["bias_ns"] = [
-        first_ns - (int(sent_ns[f"1-{request_id}"]) - start_ns)
-        for request_id, first_ns in zip(ends["request_id"], ends["first_token_ns"], strict=True)
-    ]
-    return Measured("ours", int(ends["chunks"].sum()), cpu_s), ends
+    seen_ns = {f"1-{i}": ns + start_ns for i, ns in zip(ends["request_id"], ends["first_token_ns"], strict=True)}
+    return Measured("ours", int(ends["chunks"].sum()), cpu_s, bias_ns(seen_ns, folder / "sent")), ends
+
+
+def bias_ns(seen_ns: dict[str, int], sent: Path) -> pd.Series[int]:
+    sent_ns = dict(line.split() for line in sent.read_text().splitlines())
+    return pd.Series([ns - int(sent_ns[name]) for name, ns in seen_ns.items()])
 
 
 def tell(shape: Shape, folder: Path, port: int) -> int:
     """Writes the load's schedule and settings into the folder; history time 0, on the monotonic clock."""
     count = shape.requests
-    table = {"t_ns": (np.arange(count) * NS_PER_S / shape.rate_per_s).astype(np.int64), "prompt_tokens": [100] * count}
+    moments_s = arrivals_s(shape.rate_per_s, shape.seconds, together=shape.together)
+    table = {"t_ns": [round(t_s * NS_PER_S) for t_s in moments_s], "prompt_tokens": [100] * count}
     table |= {"output_tokens": [shape.tokens] * count, "tenant": [""] * count, "session": [""] * count}
     pd.DataFrame(table).to_parquet(folder / "schedule.parquet", index=False)
     api = {"url": f"http://127.0.0.1:{port}", "model": "m"}
@@ -113,8 +130,9 @@ def tell(shape: Shape, folder: Path, port: int) -> int:
     return start_ns
 
 
-def peer(name: str, shape: Shape) -> Measured:
-    with source(shape) as port:
+def peer(name: str, shape: Shape, folder: Path) -> Measured:
+    folder.mkdir()
+    with source(shape, folder / "sent") as port:
         if name.startswith("FastHttpUser"):
             argv = [sys.executable, "-m", "locust", "-f", str(HERE / "peers" / "fast_http_user.py"), "--headless"]
             argv += ["--only-summary", "--host", f"http://127.0.0.1:{port}"]
@@ -128,8 +146,8 @@ def peer(name: str, shape: Shape) -> Measured:
         told = subprocess.run(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     found = re.search(r'\{"tokens": .*\}', told)
     said = json.loads(found[0]) if found else {"tokens": 0}
-    assert said["tokens"] == shape.requests * shape.tokens, f"{name} did not read all: {said}"
-    return Measured(name, said["tokens"], said["cpu_s"])
+    assert said["tokens"] == shape.requests * shape.tokens, f"{name} did not read all: {said['tokens']}"
+    return Measured(name, said["tokens"], said["cpu_s"], bias_ns(said["first_ns"], folder / "sent"))
 
 
 def _cpu_s(pid: int) -> float:
@@ -147,53 +165,63 @@ def _wait(process: subprocess.Popen[bytes]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rate", type=float, default=40, help="requests per second")
-    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--rates", type=float, nargs="+", default=[10, 40], help="requests per second")
+    parser.add_argument("--seconds", type=float, default=12, help="for which requests are sent")
     parser.add_argument("--tokens", type=int, default=400, help="tokens of each answer")
     parser.add_argument("--pace", type=float, default=50, help="tokens per second of each stream")
     parser.add_argument("--rounds", type=int, default=2, help="how often each has its turn")
-    parser.add_argument("--only", choices=["ours", *PEERS])
+    parser.add_argument("--only", nargs="+", choices=["ours", "half", *PEERS], default=["ours", "half", *PEERS])
+    parser.add_argument("--undisturbed", action="store_true", help="before all other programs (root)")
     args = parser.parse_args()
-    shape = Shape(args.rate, args.seconds, args.tokens, args.pace)
-    half = Shape(HALF_TOKENS_PER_S / args.tokens, args.seconds, args.tokens, args.pace)
-    small = Shape(args.rate / 4, args.seconds, args.tokens, args.pace)
-    with tempfile.TemporaryDirectory() as folder:
-        measured: dict[str, list[Measured]] = {}
-        for number in range(args.rounds):
-            if args.only in (None, "ours"):
-                measured.setdefault("ours", []).append(ours(shape, Path(folder) / f"full-{number}")[0])
-            # The peers cannot keep up with the whole rate on a shared core; a token costs them the same at any rate.
-            for name in PEERS:
-                if args.only in (None, name):
-                    measured.setdefault(name, []).append(peer(name, small))
-        _tell(measured)
-        if args.only in (None, "ours"):
-            at_half, ends = ours(half, Path(folder) / "half")
-            lasted_s = (ends["end_ns"].max() - ends["sent_ns"].min()) / NS_PER_S
-            per_s, core = at_half.tokens / lasted_s, at_half.cpu_s / lasted_s
-            machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
-            print(f"at half of 40,000: {per_s:,.0f} tokens/s on average with {core:.0%} of a core ({machine})")
-            _say("send lag", ends["sent_ns"] - ends["intended_ns"])
-            _say("TTFT bias", ends["bias_ns"])
+    if args.undisturbed:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(5))  # the children inherit it
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for rate in args.rates:
+            shape = Shape(rate, args.seconds, args.tokens, args.pace)
+            turns: dict[str, list[Measured]] = {client: [] for client in ("ours", *PEERS) if client in args.only}
+            for number in range(args.rounds):
+                for client, measured in turns.items():
+                    own = folder / f"{rate:g}-{number}-{client}"
+                    measured.append(ours(shape, own)[0] if client == "ours" else peer(client, shape, own))
+            if turns:
+                _tell(shape, turns)
+        for together in (False, True) if "half" in args.only else ():
+            half = Shape(HALF_TOKENS_PER_S / args.tokens, 2 * args.seconds, args.tokens, args.pace, together)
+            _tell_of_half(half, *ours(half, folder / f"half-{together}"))
 
 
-def _tell(measured: dict[str, list[Measured]]) -> None:
+def _tell(shape: Shape, turns: dict[str, list[Measured]]) -> None:
     """All turns of a client together, and its best and worst."""
-    print("client                     tokens     CPU s  tokens per CPU s (worst and best turn)")
+    print(f"at {shape.tokens_per_s:,.0f} tokens/s (load of the machine {os.getloadavg()[0]:.1f})")
+    print(f"  {'client':26} {'CPU s':>6} {'tokens per CPU s':>16}   worst and best turn   TTFT bias ms p50, p99")
     whole = {}
-    for name, turns in measured.items():
-        tokens, cpu_s = sum(turn.tokens for turn in turns), sum(turn.cpu_s for turn in turns)
-        whole[name] = tokens / cpu_s
-        each = sorted(turn.per_cpu_s for turn in turns)
-        print(f"{name:24} {tokens:8} {cpu_s:9.2f} {whole[name]:8,.0f} ({each[0]:,.0f} to {each[-1]:,.0f})")
+    for name, each in turns.items():
+        cpu_s = sum(turn.cpu_s for turn in each)
+        whole[name] = sum(turn.tokens for turn in each) / cpu_s
+        rates = sorted(turn.per_cpu_s for turn in each)
+        late_ms = pd.concat([turn.bias_ns for turn in each]) / NS_PER_MS
+        late = f"{late_ms.median():8.2f} {late_ms.quantile(0.99):8.2f}"
+        print(
+            f"  {name:26} {cpu_s:6.2f} {whole[name]:16,.0f}   {rates[0]:8,.0f} to {rates[-1]:,.0f}  {late}", flush=True
+        )
     if "ours" in whole and len(whole) > 1:
         best = max((rate, name) for name, rate in whole.items() if name != "ours")
-        print(f"ours is {whole['ours'] / best[0]:.1f} times the best of them ({best[1]})")
+        print(f"  ours is {whole['ours'] / best[0]:.1f} times the best of them ({best[1]})", flush=True)
+
+
+def _tell_of_half(shape: Shape, measured: Measured, ends: pd.DataFrame) -> None:
+    full = ends["intended_ns"] - ends["intended_ns"].min() >= shape.tokens / shape.pace_per_s * NS_PER_S
+    core = shape.tokens_per_s / measured.per_cpu_s
+    how = "all streams ticking together" if shape.together else "each stream at its own moments"
+    print(f"at half of 40,000, {how}: {core:.0%} of a core, {full.sum()} requests at the full rate")
+    _say("send lag", (ends["sent_ns"] - ends["intended_ns"])[full])
+    _say("TTFT bias", measured.bias_ns[full])
 
 
 def _say(what: str, ns: pd.Series[int]) -> None:
     values = ns / NS_PER_MS
-    print(f"  {what} ms p50 {values.median():.2f} p99 {values.quantile(0.99):.2f} max {values.max():.2f}")
+    print(f"  {what} ms p50 {values.median():.2f} p99 {values.quantile(0.99):.2f} max {values.max():.2f}", flush=True)
 
 
 if __name__ == "__main__":

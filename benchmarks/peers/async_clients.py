@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 import httpx
+from arrivals import arrivals_s
 from reading import Reading
 
 
@@ -17,23 +18,23 @@ def _body(tokens: int) -> dict[str, object]:
     return {"model": "m", "stream": True, "max_tokens": tokens, "messages": []}
 
 
-async def _lines_of_aiohttp(client: aiohttp.ClientSession, url: str, tokens: int) -> AsyncIterator[bytes]:
-    async with client.post(url, json=_body(tokens)) as answer:
+async def _lines_of_aiohttp(client: aiohttp.ClientSession, url: str, tokens: int, name: str) -> AsyncIterator[bytes]:
+    async with client.post(url, json=_body(tokens), headers={"X-Request-Id": name}) as answer:
         async for line in answer.content:
             yield line
 
 
-async def _lines_of_httpx(client: httpx.AsyncClient, url: str, tokens: int) -> AsyncIterator[str]:
-    async with client.stream("POST", url, json=_body(tokens)) as answer:
+async def _lines_of_httpx(client: httpx.AsyncClient, url: str, tokens: int, name: str) -> AsyncIterator[str]:
+    async with client.stream("POST", url, json=_body(tokens), headers={"X-Request-Id": name}) as answer:
         async for line in answer.aiter_lines():
             yield line
 
 
-async def _read(lines: AsyncIterator[bytes | str], tokens: int) -> int:
+async def _read(lines: AsyncIterator[bytes | str]) -> Reading:
     reading = Reading()
     async for line in lines:
         reading.take(line)
-    return reading.tokens if reading.whole(tokens) else 0
+    return reading
 
 
 async def main(which: str, port: int, rate: float, seconds: float, tokens: int) -> None:
@@ -44,14 +45,19 @@ async def main(which: str, port: int, rate: float, seconds: float, tokens: int) 
         httpx.AsyncClient(limits=httpx.Limits(max_connections=None), timeout=60) as theirs,
     ):
         tasks = []
-        for i in range(round(rate * seconds)):
-            await asyncio.sleep(max(0.0, start + i / rate - time.monotonic()))
+        for i, t_s in enumerate(arrivals_s(rate, seconds)):
+            await asyncio.sleep(max(0.0, start + t_s - time.monotonic()))
             lines: AsyncIterator[bytes | str] = (
-                _lines_of_aiohttp(ours, url, tokens) if which == "aiohttp" else _lines_of_httpx(theirs, url, tokens)
+                _lines_of_aiohttp(ours, url, tokens, f"1-{i}")
+                if which == "aiohttp"
+                else _lines_of_httpx(theirs, url, tokens, f"1-{i}")
             )
-            tasks.append(asyncio.create_task(_read(lines, tokens)))
-        counts = await asyncio.gather(*tasks)
-    print(json.dumps({"tokens": sum(counts), "cpu_s": time.process_time() - before_s}), flush=True)
+            tasks.append(asyncio.create_task(_read(lines)))
+        readings = await asyncio.gather(*tasks)
+    cpu_s = time.process_time() - before_s
+    read = sum(reading.tokens for reading in readings if reading.whole(tokens))
+    first_ns = {f"1-{i}": reading.first_ns for i, reading in enumerate(readings)}
+    print(json.dumps({"tokens": read, "cpu_s": cpu_s, "first_ns": first_ns}), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from running import Ended, command, processes_naming
 
-pytestmark = pytest.mark.alone
+SHORT = Path(__file__).parent / "short"
 DEMO = "experiments/spot-interruption-during-burst.yaml"
 
 
@@ -35,6 +37,7 @@ def expect_accounted(ended: Ended) -> None:
     assert (again.code, (ended.folder / "verdict.json").read_bytes()) == (ended.code, before)
 
 
+@pytest.mark.alone
 def test_the_demo_passes(tmp_path: Path) -> None:
     ended = run(DEMO, tmp_path)
     assert (ended.code, ended.verdict["status"]) == (0, "pass"), ended.out
@@ -48,9 +51,21 @@ def test_the_demo_passes(tmp_path: Path) -> None:
     assert processes_naming(str(tmp_path)) == []
 
 
-def test_a_negative_experiment_ends_as_it_must(tmp_path: Path) -> None:
-    """One of them for real; the others run in virtual time (tests/matrix), and for real by ``make repeat``."""
-    ended = run("experiments/negative/server-aborts-on-sigterm.yaml", tmp_path)
-    assert (ended.verdict["status"], ended.code) == ("fail", 1), ended.out
+def test_a_planted_bug_is_found_in_a_real_run(tmp_path: Path) -> None:
+    """In a short one. The negative experiments run in virtual time (tests/matrix), and for real by ``make repeat``."""
+    for name in ("extra.yaml", "workload.yaml"):
+        shutil.copy(SHORT / name, tmp_path)
+    experiment = yaml.safe_load((SHORT / "experiment.yaml").read_text())
+    experiment["method"][1]["provider"]["arguments"]["notice_s"] = 140  # time for the whole grace of its pods
+    experiment["extensions"][0]["world"]["planted_bugs"] = ["server_aborts_on_sigterm"]
+    (tmp_path / "experiment.yaml").write_text(yaml.safe_dump(experiment))
+    load = yaml.safe_load((SHORT / "load.yaml").read_text())
+    load |= {"longest_stream_s": 60, "arrivals": {"kind": "poisson", "rate_per_s": 8}}
+    load["tokens"]["output"]["tokens"] = 150  # so that some are in flight whenever the notice comes
+    (tmp_path / "load.yaml").write_text(yaml.safe_dump(load))
+    reports = tmp_path / "reports"
+    ended = command("run", str(tmp_path / "experiment.yaml"), "--plain", "--reports", str(reports), reports=reports)
+    assert (ended.verdict["status"], ended.code) == ("fail", 1), ended.out  # lost streams are proof on any machine
     assert ended.finding("graceful_drain")["judged"] == "fail", ended.out
+    assert "aborted on SIGTERM" in ended.finding("graceful_drain")["sentence"], ended.out
     expect_accounted(ended)

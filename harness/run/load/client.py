@@ -115,8 +115,8 @@ class Conversation:
     """One connection's exchanges, one after another: the owner of its channel."""
 
     __slots__ = (
-        "_answer", "_armed_ns", "_channel", "_client", "_exchange", "_on_end", "_open", "_request", "_stall_armed",
-        "idle_since_ns",
+        "_answer", "_armed_ns", "_channel", "_client", "_exchange", "_may_hang_up", "_on_end", "_open", "_request",
+        "_stall_armed", "idle_since_ns",
     )  # fmt: skip
 
     def __init__(self, client: ChatClient, exchange: Exchange, request: bytes, on_end: OnEnd) -> None:
@@ -127,6 +127,7 @@ class Conversation:
         self.idle_since_ns = 0
         self._exchange: Exchange | None = exchange
         self._on_end: OnEnd | None = on_end
+        self._may_hang_up = exchange.may_hang_up
         self._answer = Answer(exchange)
         self._request = request
         self._stall_armed = False
@@ -139,6 +140,7 @@ class Conversation:
     def again(self, exchange: Exchange, request: bytes, on_end: OnEnd) -> None:
         """Another exchange on the open connection."""
         self._exchange, self._on_end, self._answer, self._request = exchange, on_end, Answer(exchange), request
+        self._may_hang_up = exchange.may_hang_up
         self._stall_armed = False
         exchange.reused = True
         self._speak(exchange.sent_ns)
@@ -192,14 +194,14 @@ class Conversation:
             self.end(answer.connection_ended(), read_ns)
             return
         try:
-            if answer.feed(data, read_ns) and not exchange.may_hang_up:
+            if answer.feed(data, read_ns) and not self._may_hang_up:
                 return  # more tokens: nothing has changed
         except httptools.HttpParserError as error:
             self.end(Ending.BAD_HTTP, read_ns, str(error))
             return
         if answer.complete:
             self.end(Ending.COMPLETE, read_ns, keep=answer.keep_alive and not self._channel.unsent)
-        elif exchange.may_hang_up and (why := exchange.hangs_up(read_ns)) is not None:
+        elif self._may_hang_up and (why := exchange.hangs_up(read_ns)) is not None:
             self.end(Ending.HUNG_UP, read_ns, why)
         elif not self._stall_armed and exchange.first_token_ns is not None:
             self._stall_armed = True  # from here on the limits are nearer than the one for the first token

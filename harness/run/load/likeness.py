@@ -80,16 +80,16 @@ class Likeness:
         at, length, count = 0, len(read), 0
         while at < length:
             chunk_bytes = length - at  # the last one, most often
-            if chunk_bytes >= _LONGEST_CHUNK or not read.startswith(_HEADS[chunk_bytes], at):
+            if chunk_bytes >= _LONGEST_CHUNK or not read.startswith(head := _HEADS[chunk_bytes], at):
                 chunk_bytes = read.find(after, at) + after_bytes - at
                 if not after_bytes <= chunk_bytes < _LONGEST_CHUNK:
                     return 0
-            head = _HEADS[chunk_bytes]
+                if not read.startswith(head := _HEADS[chunk_bytes], at):
+                    return 0
             start, text_end = at + len(head), at + chunk_bytes - after_bytes
             if (
                 not read.startswith(before, start)
                 or not read.startswith(after, text_end)
-                or not read.startswith(head, at)
                 or _is_text(read, start + self._before_bytes, text_end) is None
             ):
                 return 0

@@ -17,16 +17,22 @@ from typing import Any, Protocol
 import gevent  # type: ignore[import-untyped]  # ships no types
 from gevent import monkey
 
-from harness.clock import RunClock
+from harness.clock import NS_PER_S, RunClock
 
 READ_BYTES = 1 << 14
-REST_S = 0.001
-"""Between two rounds. Under load each token would otherwise wake the process by itself, which costs more (30 us) than
-reading it (8); so what comes within this time is read together, stamped late by at most as much. The whole process
-rests, since the timers of its loop, in whole milliseconds, may be late by one more."""
+ROUND_S = 0.001
+"""From the beginning of one round to that of the next. Under load each token would otherwise wake the process by
+itself, which costs several times as much as reading it; so what comes within this time is read together, stamped late
+by at most as much. The whole process rests: timers of its loop, in whole milliseconds, may be late by one more."""
 
-_LIMITS_EVERY_S = 0.01
-"""How late a limit may be noticed. Limits are tenths of seconds at least."""
+_MANY = 32
+"""So many reads take so long that more may have come. That is read, too, before any of it is looked at, which takes
+longer still: the streams of one server all tick together, and the last one's stamp should not wait for that."""
+_POLLS_MAX = 16
+
+_LIMITS_EVERY_S, _LIMITS_UNSEEN_S = 0.01, 0.05
+"""How late a limit may be noticed: one of which was known, and one that is nearer than all that were known. Limits are
+tenths of seconds at least, and waking up to look for none costs as much as a hundred tokens a second."""
 
 # Locust replaces these by gevent's own, which know nothing of descriptors waited for by somebody else.
 _new_epoll: Callable[[], Any] = monkey.get_original("select", "epoll")
@@ -88,15 +94,18 @@ class Wire:
         self._epoll.close()
 
     def run(self) -> None:
-        """Reads until killed, and never for longer than one round before it lets others run."""
+        """Reads until killed, and lets others run after each round."""
         hub = gevent.get_hub()
         news = hub.loop.io(self._epoll.fileno(), 1)
         limits = gevent.spawn(self._watch_limits)
         try:
             while not self._closed:
                 hub.wait(news)
+                began_ns = time.monotonic_ns()
                 self.read_what_is_there()
-                _rest(REST_S)
+                rest_s = ROUND_S - (time.monotonic_ns() - began_ns) / NS_PER_S
+                if rest_s > 0:
+                    _rest(rest_s)
         finally:
             limits.kill(block=False)
             news.close()
@@ -105,29 +114,38 @@ class Wire:
         """One round: first everything is read and stamped, then it is handed out."""
         start_ns, monotonic_ns, read = self._clock.start_ns, time.monotonic_ns, os.read
         peers = self._peers
-        taken: list[tuple[Peer, bytes, int]] = []
-        for fd, mask in self._epoll.poll(0):
-            peer = peers.get(fd)
-            if peer is None:
-                continue
-            if mask & WRITABLE:
-                peer.writable()
-                if fd not in peers or not mask & ~WRITABLE:
+        taken: list[tuple[Peer, bytes | OSError, int]] = []
+        ended = False
+        for _ in range(_POLLS_MAX):
+            ready = self._epoll.poll(0)
+            for fd, mask in ready:
+                peer = peers.get(fd)
+                if peer is None:
                     continue
-            try:
-                data = read(fd, READ_BYTES)
-            except BlockingIOError:
-                continue
-            except OSError as error:
-                peer.broken(error)
-                continue
-            taken.append((peer, data, monotonic_ns() - start_ns))
+                if mask & WRITABLE:
+                    peer.writable()
+                    if fd not in peers or not mask & ~WRITABLE:
+                        continue
+                try:
+                    data: bytes | OSError = read(fd, READ_BYTES)
+                except BlockingIOError:
+                    continue
+                except OSError as error:
+                    data, ended = error, True
+                taken.append((peer, data, monotonic_ns() - start_ns))
+                ended = ended or not data
+            if ended or len(ready) < _MANY:
+                break  # an end would be told again until its peer has heard of it
         for peer, data, read_ns in taken:
-            peer.take(data, read_ns)
+            if isinstance(data, bytes):
+                peer.take(data, read_ns)
+            else:
+                peer.broken(data)
 
     def _watch_limits(self) -> None:
         while not self._closed:
-            gevent.sleep(_LIMITS_EVERY_S)
+            wait_s = (self._due[0][0] - self._clock.now_ns()) / NS_PER_S if self._due else _LIMITS_UNSEEN_S
+            gevent.sleep(min(max(wait_s, _LIMITS_EVERY_S), _LIMITS_UNSEEN_S))
             now_ns = self._clock.now_ns()
             if self._due and self._due[0][0] <= now_ns:
                 # The machine, not the server, may have stood still: then the bytes are there, and count.

@@ -6,7 +6,9 @@ import datetime
 import json
 import socket
 import ssl
+import struct
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -205,35 +207,91 @@ def test_a_kept_connection_that_was_closed_is_told_apart(
     assert [(line["outcome"], line["reused"]) for line in first] == [("reset_before_headers", True)] * attempts
 
 
-def test_times_are_those_of_the_reads_however_long_others_take_to_parse() -> None:
+class Heard:
+    """A peer that notes what it hears, and when that was read; each hearing takes some time."""
+
+    def __init__(self, notes: list[tuple[str, object, int, int]], name: str, clock: RunClock, takes_s: float) -> None:
+        self.notes, self.name, self.clock, self.takes_s = notes, name, clock, takes_s
+        self.on_writable: list[Callable[[], object]] = []
+
+    def take(self, data: bytes, read_ns: int) -> None:
+        threading.Event().wait(self.takes_s)
+        self.notes.append((self.name, data, read_ns, self.clock.now_ns()))
+
+    def broken(self, error: OSError) -> None:
+        self.notes.append((self.name, type(error), 0, self.clock.now_ns()))
+
+    def writable(self) -> None:
+        while self.on_writable:
+            self.on_writable.pop()()
+
+
+@pytest.fixture
+def pairs() -> Iterator[list[tuple[socket.socket, socket.socket]]]:
+    made = [socket.socketpair() for _ in range(40)]
+    for ours, _ in made:
+        ours.setblocking(False)
+    yield made
+    for pair in made:
+        for one in pair:
+            one.close()
+
+
+Pairs = list[tuple[socket.socket, socket.socket]]
+
+
+def test_times_are_those_of_the_reads_however_long_others_take_to_parse(pairs: Pairs) -> None:
     """Two sockets are readable in one round: the second's bytes are stamped before the first's are parsed."""
     clock = RunClock(monotonic_ns())
     wire = Wire(clock)
-    stamps: list[tuple[str, int, int]] = []
-
-    class Slow:
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        def take(self, data: bytes, read_ns: int) -> None:
-            threading.Event().wait(0.05)
-            stamps.append((self.name, read_ns, clock.now_ns()))
-
-        def broken(self, error: OSError) -> None:
-            raise AssertionError(error)
-
-        def writable(self) -> None:
-            raise AssertionError
-
-    pairs = [socket.socketpair() for _ in range(2)]
-    for index, (ours, theirs) in enumerate(pairs):
-        ours.setblocking(False)
-        wire.watch(ours.fileno(), Slow(str(index)))
+    notes: list[tuple[str, object, int, int]] = []
+    for index, (ours, theirs) in enumerate(pairs[:2]):
+        wire.watch(ours.fileno(), Heard(notes, str(index), clock, 0.05))
         theirs.send(b"x")
     wire.read_what_is_there()
     wire.close()
-    for pair in pairs:
-        for one in pair:
-            one.close()
-    assert len(stamps) == 2
-    assert stamps[1][1] < stamps[0][2]  # read before the first was through
+    assert len(notes) == 2
+    assert notes[1][2] < notes[0][3]  # read before the first was through
+
+
+def test_what_comes_while_many_are_read_is_stamped_before_any_of_them_is_parsed(pairs: Pairs) -> None:
+    clock = RunClock(monotonic_ns())
+    wire = Wire(clock)
+    notes: list[tuple[str, object, int, int]] = []
+    for index, (ours, theirs) in enumerate(pairs):
+        wire.watch(ours.fileno(), peer := Heard(notes, str(index), clock, 0.001), write=index == len(pairs) - 1)
+        if index:
+            theirs.send(b"x")
+    late = pairs[0][1]
+    peer.on_writable.append(lambda: late.send(b"late"))  # the last one is looked at when all others have been read
+    wire.read_what_is_there()
+    wire.close()
+    assert [note[1] for note in notes if note[0] == "0"] == [b"late"]
+    assert max(note[2] for note in notes) < notes[0][3]
+
+
+def test_a_broken_connection_is_told_once_and_after_what_had_come_on_it(pairs: Pairs) -> None:
+    """Also where so many are read that the wire looks again."""
+    clock = RunClock(monotonic_ns())
+    wire = Wire(clock)
+    notes: list[tuple[str, object, int, int]] = []
+    server = socket.create_server(("127.0.0.1", 0))
+    ours = socket.create_connection(server.getsockname())
+    theirs, _ = server.accept()
+    ours.setblocking(False)
+    wire.watch(ours.fileno(), Heard(notes, "broken", clock, 0))
+    for index, pair in enumerate(pairs):
+        wire.watch(pair[0].fileno(), peer := Heard(notes, str(index), clock, 0), write=index == len(pairs) - 1)
+        pair[1].send(b"x")
+    theirs.send(b"data")
+
+    def reset() -> None:
+        theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        theirs.close()
+
+    peer.on_writable.append(reset)
+    wire.read_what_is_there()
+    wire.close()
+    ours.close()
+    server.close()
+    assert [note[1] for note in notes if note[0] == "broken"] == [b"data", ConnectionResetError]
