@@ -60,7 +60,8 @@ test-kubeconfig: $(READY)  ## a whole run in a cluster of others, with exactly t
 behaviour: $(READY)  ## scenarios on the embedded control plane and on a real one, compared (exits 77 without its programs)
 	@$(BIN)/python tests/behaviour/behaviour.py $(ARGS)
 
-test-controlplane: $(READY)  ## the shipped experiments on a real control plane; exits 77 where its programs are missing
+test-controlplane: $(READY)  ## every fault with exactly its permissions, and the shipped experiments, on a real control plane; exits 77 where its programs are missing
+	@ALL_VARIANTS=1 $(BIN)/python -m pytest -q tests/controlplane/test_real_permissions.py
 	@$(BIN)/python tests/whole_runs/repeat.py --target controlplane --seeds 1 --reports reports/controlplane
 
 test-node: $(READY)  ## experiments and rounds of up and down on real kubelets (root on Linux; builds what is missing; else 77)
@@ -81,7 +82,8 @@ conformance: $(READY)  ## the embedded API beside a real kube-apiserver, case by
 fuzz: $(READY)  ## 10,000 random and mutated requests to the embedded API
 	@FUZZ=10000 $(BIN)/python -m pytest -q tests/fakes/kube/test_kube_fuzz.py
 
-test-crash: $(READY)  ## kill -9 at 200 random moments over all faults: who stops, and what is left (up to half an hour)
+test-crash: $(READY)  ## kill -9 at 200 random moments over all faults, Ctrl-C at 30: who stops, and what is left (up to 40 minutes)
+	@MOMENTS=30 $(BIN)/python -m pytest -q tests/whole_runs/test_interruption.py
 	@$(BIN)/python tests/crash/crash_run.py --write
 
 repeat: $(READY)  ## every shipped experiment over ten seeds (about an hour)
