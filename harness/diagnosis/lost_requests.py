@@ -261,8 +261,8 @@ def _refused(case: Case, own: Lost) -> Iterator[Suspect]:
         return
     asked = sum(len(case.rows.places("pod")[pod]) for pod in {row.pod for row, _ in own if row.pod})
     status = Counter(row.status for row, _ in own).most_common(1)[0][0]
-    act = f"answered {count(len(own), 'request')} of {asked} with status {status} while its pods were Ready (one in "
-    act += f"{round(asked / len(own))})"
+    often = f" (one in {round(asked / len(own))})" if asked >= 2 * len(own) else ""
+    act = f"answered {count(len(own), 'request')} of {asked} with status {status} while its pods were Ready{often}"
     change = f"see the log of {own[0][0].pod} at that moment: its answer was {own[0][1].detail[:120]}"
     yield suspect_of(case, own, SERVER, act, change=change)
 

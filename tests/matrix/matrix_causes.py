@@ -97,6 +97,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "fault-hits-nothing": ("graceful_drain", "no stream was in flight"),
     "load-not-offered": ("load_offered", "was not offered as planned"),
     "grace-too-short": ("settings", "a grace of 20 s is shorter than answers last"),
+    "queue-too-short": (SERVER, "503"),
     "two-autoscalers": ("HorizontalPodAutoscaler", "two autoscalers of one target"),
     "two-half-gangs": ("the scheduler", "gang-b and gang-c", "each holds what another waits for"),
     "too-much-spot": ("settings", "on spot nodes"),

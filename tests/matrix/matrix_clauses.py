@@ -15,7 +15,7 @@ CLAUSES: dict[str, tuple[Clause, ...]] = {
         ("gaps between tokens", ("server_stutters",)),
         ("end to end", ("server_decodes_slowly",)),
         ("goodput; a request that failed counts", ("server_fails_some_requests", "server_sends_away",
-         "server_engine_stuck", "gateway_routes_before_ready")),
+         "server_engine_stuck", "gateway_routes_before_ready", "queue-too-short")),
         ("for one tenant, one priority", ("server_serves_the_urgent_late",)),
         ("for one size of prompts", ("server_chokes_on_long_prompts",)),
         ("enough samples, or not measured", ("too-few-requests",)),

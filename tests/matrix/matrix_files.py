@@ -30,6 +30,7 @@ FILES: tuple[Row, ...] = (
         real=True,
         innocent=("pdb",),
     ),
+    _file("queue-too-short", "busy servers answer 503, as their limit on the queue says", "slo", "good"),
     _file("two-autoscalers", "two autoscalers have one workload", "controllers", "for autoscalers at once"),
     _file("two-half-gangs", "two gangs each hold half of what they need", "gang", "deadlock"),
     _file("too-much-spot", "all replicas stand on spot nodes", "capacity", "spot_ratio was 1", "off spot"),
