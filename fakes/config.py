@@ -154,6 +154,8 @@ class GatewayConfig:
     """Clock seconds that a request waits there at most."""
     answer_s: float = 0.0
     """Clock seconds until an answer must have begun."""
+    picker: str = ""
+    """HOST:PORT of an endpoint picker that chooses in place of ``policy``."""
     hold_s: float = 0.0
     """Scenario seconds for which a request is held while there is no replica at all; 0 answers 503 at once."""
 
@@ -173,6 +175,8 @@ class WorldConfig:
     """What of the surroundings is not to be there because the real thing is: "karpenter"."""
     feature_gates: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
     """Of a real control plane, by component, or for ``all`` of them."""
+    called: Mapping[str, str] = field(default_factory=dict)
+    """What an experiment's objects call HOST:PORT in a cluster, and where that is here."""
 
     def has(self, bug: PlantedBug) -> bool:
         return bug in self.planted_bugs

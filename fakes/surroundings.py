@@ -32,6 +32,8 @@ from fakes.controllers.karpenter.nodepool_status import NodePoolStatus
 from fakes.controllers.karpenter.provisioner import Provisioner
 from fakes.controllers.karpenter.termination import Termination
 from fakes.controllers.leader import keep_leading
+from fakes.controllers.objects import pod_ip
+from fakes.gateway.choosing import Picker
 from fakes.gateway.gateway import Gateway
 from fakes.metrics.custom_metrics import CustomMetrics
 from fakes.metrics.gateway_scraper import GatewayScraper
@@ -44,6 +46,7 @@ from fakes.nodes.assigned import AssignedPods
 from fakes.nodes.images import Registry
 from fakes.nodes.kubelet import Kubelet
 from fakes.nodes.logs import PodLogs, Say
+from fakes.nodes.loopback import Loopback
 from fakes.nodes.node_agent import LEASE_NAMESPACE
 from fakes.nodes.process_container import ProcessContainer
 from fakes.nodes.runtime import Container
@@ -62,8 +65,10 @@ DIES_AFTER_S = 160
 """Scenario seconds after it was switched on, the first new machine dies under a planted bug: it serves by then."""
 KARPENTER = "karpenter"
 KWOK_NODES = "kwok-nodes"
+ENDPOINT_PICKER = "endpoint-picker"
 """What ``WorldConfig.aside`` says where a real Karpenter runs, with the provider that writes Nodes without machines;
-and where a real KWOK plays the kubelets of those."""
+where a real KWOK plays the kubelets of those; and where a real endpoint picker chooses for the gateway, which has to
+reach pods at the addresses of their status."""
 MakeKube = Callable[[str], Kube]
 """A Kube port for a component, whose name is the field manager of what it writes."""
 
@@ -117,6 +122,7 @@ class Surroundings:
         self._plugin_late_s: dict[str, float] = {}
         self._doors = Doors(config.seed, self.timing)
         self._ledger = ledger
+        self._loopback = Loopback() if ENDPOINT_PICKER in config.aside else None
         self._door: MakeDoor = switchboard.door if switchboard else HttpDoor
         self._bugs = config.planted_bugs
         self._haunted = False
@@ -145,6 +151,7 @@ class Surroundings:
                 endpoints_lag_s=self.timing.clock_s(config.gateway.endpoints_lag_s),
                 hold_s=self.timing.clock_s(config.gateway.hold_s),
             ),
+            _picker_at(config.gateway.picker),
         )  # fmt: skip
         self.gateway_scraper = GatewayScraper(self.timing, self._gateway_text)
         self._wire()
@@ -229,6 +236,7 @@ class Surroundings:
             bugs=self._bugs,
             registry=self.registry,
             logs=self.logs,
+            pod_address=partial(self._loopback.address, instance.machine.index) if self._loopback else None,
         )
         if instance.machine.provisioned:
             kubelet.plugin.late_s = self._plugin_late_s.get(instance.pool.name, 0.0)
@@ -283,9 +291,22 @@ class Surroundings:
             note=self._ledger.of(pod["metadata"]["name"]) if self._ledger else None,
             door=self._door,
             say=say,
+            at=(pod_ip(pod), _port_of(container)) if self._loopback else None,
         )
         await server.start()
         return await meddled(pod, server, self._pod_trouble)
+
+
+def _picker_at(address: str) -> Picker | None:
+    if not address:
+        return None
+    from fakes.gateway.picker import EndpointPicker
+
+    return EndpointPicker(address)
+
+
+def _port_of(container: Json) -> int:
+    return next((int(port["containerPort"]) for port in container.get("ports") or ()), 8000)
 
 
 async def _local_process(image: ProcessImage, pod: Json, container: Json, say: Say) -> Container:

@@ -24,6 +24,7 @@ class PodTrouble:
     load_factor: float = 1.0
     frozen_nodes: set[str] = field(default_factory=set)
     servers: dict[str, MeddledServer] = field(default_factory=dict)
+    metrics_fail: set[str] = field(default_factory=set)
 
     def slowed(self, timing: Timing) -> Timing:
         if self.load_factor == 1.0:
@@ -37,6 +38,12 @@ class PodTrouble:
         self.crashing.add(pod)
         if server := self.servers.get(pod):
             server.crash()
+
+    def fail_metrics(self, pod: str, how: str | None) -> None:
+        """Also of the servers that follow in the same pod."""
+        (self.metrics_fail.discard if how is None else self.metrics_fail.add)(pod)
+        if server := self.servers.get(pod):
+            server.inner.fail_metrics(how)
 
     def freeze(self, node: str, frozen: bool) -> None:
         (self.frozen_nodes.add if frozen else self.frozen_nodes.discard)(node)
@@ -88,6 +95,8 @@ async def meddled(pod: Json, inner: VllmContainer, trouble: PodTrouble) -> Conta
     name = f"{meta['namespace']}/{meta['name']}"
     server = MeddledServer(name, str(pod["spec"].get("nodeName", "")), inner, trouble)
     trouble.servers[name] = server
+    if name in trouble.metrics_fail:
+        inner.fail_metrics("error")
     if name in trouble.crashing:
         server.crash()
     if server.node in trouble.frozen_nodes:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from fakes.config import GatewayConfig
+from fakes.gateway.choosing import Picker, backend_at
+from fakes.gateway.ext_proc import Refused
 from fakes.gateway.links import CLIENTS, PODS, LinkReset, Links
 from fakes.gateway.metrics import GatewayMetrics
 from fakes.gateway.mischief import GatewayMischief
@@ -17,6 +19,7 @@ from fakes.gateway.router import Backend, Router
 from fakes.gateway.waiting import GatewayQueue
 
 ATTEMPTS = 2
+PICKER_PATH = "/v1/chat/completions"
 T = TypeVar("T")
 
 
@@ -43,7 +46,10 @@ class Forwarder:
         links: Links,
         mischief: GatewayMischief,
         config: GatewayConfig,
+        picker: Picker | None = None,
     ) -> None:
+        """With a ``picker``, it chooses; the router knows which replicas there are."""
+        self.picker = picker
         self.config = config
         self.queue = GatewayQueue(config.queue_max, self._reserve)
         self._service = service
@@ -70,16 +76,24 @@ class Forwarder:
             raise LinkReset(towards_client=True)
         async with self.links.passing(CLIENTS):
             hashes = prefix_hashes(body) if self._router.prefixes is not None else ()
-            return await self._forward(through, own_error, hashes)
+            return await self._forward(through, own_error, hashes, body)
 
     async def _forward(
-        self, through: Callable[[Backend], Awaitable[T]], own_error: Callable[[OwnError], T], hashes: Sequence[int]
+        self,
+        through: Callable[[Backend], Awaitable[T]],
+        own_error: Callable[[OwnError], T],
+        hashes: Sequence[int],
+        body: bytes,
     ) -> T:
         refused: list[Backend] = []
+        backend: Backend | OwnError | None
         self._metrics.in_flight += 1
         try:
             while len(refused) < ATTEMPTS:
-                backend = await self._taken(refused, hashes)
+                if self.picker is not None:
+                    backend = await self._picked(self.picker, refused, body)
+                else:
+                    backend = await self._taken(refused, hashes)
                 if backend is None and not refused and self.config.hold_s:
                     backend = await self._held(hashes)
                 if backend is None:
@@ -103,6 +117,19 @@ class Forwarder:
         else:
             error = OwnError(503, "ServiceUnavailable", f"service {self._service} has no ready endpoint")
         return own_error(self.counted(error))
+
+    async def _picked(self, picker: Picker, refused: Collection[Backend], body: bytes) -> Backend | OwnError:
+        """The best of those it names that has not refused; it counts on it from now on, as with ``_taken``."""
+        answer = await picker.ask(PICKER_PATH, body)
+        if isinstance(answer, Refused):
+            return OwnError(answer.status, "EndpointPicker", answer.body or f"it answered {answer.status}")
+        for place in answer.places:
+            backend = backend_at(self._router.backends.values(), place)
+            if backend is not None and backend not in refused:
+                backend.in_flight += 1
+                return backend
+        told = ", ".join(f"{host}:{port}" for host, port in answer.places)
+        return OwnError(503, "ServiceUnavailable", f"the endpoint picker chose {told}, where nobody takes requests")
 
     async def _held(self, hashes: Sequence[int]) -> Backend | OwnError | None:
         """The first replica that comes within ``hold_s``; None where none does."""

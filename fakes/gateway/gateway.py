@@ -19,6 +19,7 @@ from aiohttp import web
 from fakes.config import GatewayConfig, PlantedBug
 from fakes.controllers.informer import Informer
 from fakes.controllers.objects import name_of
+from fakes.gateway.choosing import Picker, endpoint_of
 from fakes.gateway.forwarder import Forwarder, OwnError
 from fakes.gateway.links import CLIENTS, Links
 from fakes.gateway.metrics import GatewayMetrics
@@ -72,6 +73,7 @@ class Gateway:
         rng: Random,
         bugs: Collection[PlantedBug] = (),
         config: GatewayConfig = AT_ONCE,
+        picker: Picker | None = None,
     ) -> None:
         """Seconds of ``config`` are those of the loop, all of them."""
         self._slices = Informer(kube, ENDPOINT_SLICE, namespace, f"{SERVICE_LABEL}={service}")
@@ -91,7 +93,9 @@ class Gateway:
         )
         self.metrics = GatewayMetrics()
         self.links = Links(rng)
-        self.forwarder = Forwarder(service, self.router, self.metrics, self.links, GatewayMischief(bugs, rng), config)
+        self._picker = picker
+        mischief = GatewayMischief(bugs, rng)
+        self.forwarder = Forwarder(service, self.router, self.metrics, self.links, mischief, config, self._picker)
         self.endpoints_late_s = 0.0
         """Seconds of the loop by which it hears of its endpoints later than it should."""
         self._lag_s = config.endpoints_lag_s
@@ -99,7 +103,8 @@ class Gateway:
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._slices.run())
+            if self._picker is None:
+                tasks.create_task(self._slices.run())
             tasks.create_task(self._pods.run())
 
     def app(self) -> web.Application:
@@ -115,8 +120,13 @@ class Gateway:
 
     async def _close(self, app: web.Application) -> None:
         self._pool.close()
+        if self._picker is not None:
+            await self._picker.close()
 
     def _pod_changed(self, type: EventType, new: Json, old: Json | None) -> None:
+        if self._picker is not None:  # what it chooses among are pods, not endpoints of a Service
+            own = {"metadata": {"name": f"pod/{name_of(new)}"}, "endpoints": [endpoint_of(new)]}
+            self._slice_changed(type, own, None)
         if type is EventType.DELETED or old is None or listen_address(new) != listen_address(old):
             name = name_of(new)
             before = self.router.routable()

@@ -9,7 +9,7 @@ import aiohttp
 
 from fakes.metrics.parse import BadExposition, parse
 from fakes.timing import Timing
-from fakes.vllm.local_door import Switchboard
+from fakes.vllm.local_door import MetricsFailed, Switchboard
 
 Address = tuple[str, int]
 SCRAPE_TIMEOUT_S = 10.0
@@ -82,5 +82,5 @@ class LocalSource:
     async def sums(self, address: Address) -> dict[str, float]:
         try:
             return self._switchboard.connect(address).metric_sums()
-        except ConnectionRefusedError as error:
+        except (ConnectionRefusedError, MetricsFailed) as error:
             raise ScrapeFailed(str(error)) from error

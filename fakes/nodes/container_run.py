@@ -128,7 +128,9 @@ class ContainerRun:
         say = self._node.logs.begin(self._hooks.pod(), view.name)
         self._event("Normal", "Created", "Container created")
         try:
-            process = await self._node.runtime.create(self._hooks.pod(), view.spec, say)
+            pod = self._hooks.pod()
+            pod = pod | {"status": (pod.get("status") or {}) | {"podIP": self._hooks.pod_ip()}}
+            process = await self._node.runtime.create(pod, view.spec, say)
         except OSError as error:
             self._event("Warning", "Failed", f"Error: {error}")
             self._show_ended(128, "StartError", str(error))

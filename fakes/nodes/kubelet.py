@@ -4,7 +4,7 @@ methods."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from random import Random
 
 from fakes.clock import WallClock
@@ -56,8 +56,10 @@ class Kubelet:
         registry: Registry | None = None,
         logs: PodLogs | None = None,
         baked: Iterable[str] = (),
+        pod_address: Callable[[int], str] | None = None,
     ) -> None:
         self.machine = machine
+        self._pod_address = pod_address or machine.pod_address
         self._kube = kube
         self._pods = pods
         self._timing, self._wall, self._rng = timing, wall, rng
@@ -275,7 +277,7 @@ class Kubelet:
     def _start(self, uid: str, pod: Json) -> None:
         assert self._tasks is not None, "pods are subscribed to by the running kubelet only"
         self._addresses += 1
-        address = self.machine.pod_address(self._addresses)
+        address = self._pod_address(self._addresses)
         was_here = self._rebooted and bool((pod.get("status") or {}).get("startTime"))
         worker = PodWorker(self._node, pod, address, self._admit, rebooted=was_here)
         self._workers[uid] = worker

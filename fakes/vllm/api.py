@@ -188,6 +188,8 @@ class Api:
         return json_response(200, f'{{"server_load":{load}}}'.encode())
 
     async def _metrics_text(self, http: web.Request) -> web.Response:
+        if self._completions.metrics_fail:
+            return web.Response(status=503, headers=COMMON)
         return web.Response(body=self._metrics.text().encode(), headers=COMMON | {"Content-Type": CONTENT_TYPE})
 
     async def _unknown(self, http: web.Request) -> web.Response:

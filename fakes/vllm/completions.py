@@ -54,6 +54,8 @@ class Completions:
         """Its engine has died; the process is about to follow."""
         self.silent = False
         """The process stands still: who asks is not answered."""
+        self.metrics_fail = False
+        """Who asks for its metrics gets an error; it serves on."""
         self.replies: dict[Reply, None] = {}
         """In the order of their beginning, so that a seed decides in which order they end when the server dies."""
 

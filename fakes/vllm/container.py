@@ -39,7 +39,7 @@ class VllmContainer:
     """``start`` binds the port and begins to load the model; the port is listened on once it is loaded.
 
     Without ``wall`` the answers' ``created`` counts from the pod's creation. ``note`` gets the lines of its ledger,
-    ``say`` those of its log.
+    ``say`` those of its log. ``at`` is where it listens; a free port of 127.0.0.1 if nothing else is said.
     """
 
     def __init__(
@@ -54,7 +54,9 @@ class VllmContainer:
         note: Note | None = None,
         door: MakeDoor = HttpDoor,
         say: Say = _silent,
+        at: tuple[str, int] | None = None,
     ) -> None:
+        self._at = at
         self._say = say
         self._timing = timing
         self._rng = rng
@@ -91,7 +93,7 @@ class VllmContainer:
 
     async def start(self) -> None:
         if self._server is not None:
-            self.address = self._server.bind()
+            self.address = self._server.bind(*self._at) if self._at else self._server.bind()
             self._load = asyncio.create_task(self._load_model(self._server), name=f"load {self._name}")
 
     async def _load_model(self, server: ModelServer) -> None:
@@ -112,6 +114,11 @@ class VllmContainer:
         if server is None or server.phase in (Phase.LOADING, Phase.EXITED):
             return GpuUse()
         return GpuUse(server.engine.duty.share(asyncio.get_running_loop().time()), self._memory)
+
+    def fail_metrics(self, how: str | None) -> None:
+        """``error``: whoever asks for its metrics gets 503. None: they are as they were."""
+        if self._server is not None:
+            self._server.metrics_fail = how is not None
 
     def freeze(self) -> None:
         """The machine stands still under it."""

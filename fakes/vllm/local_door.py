@@ -17,6 +17,10 @@ HOST = "in-process"
 CHAT_PATH = "/v1/chat/completions"
 
 
+class MetricsFailed(Exception):
+    """An error in place of the metrics."""
+
+
 class StreamClient(Protocol):
     """The client of one chat. Called in the engine's step: nothing here may await or raise."""
 
@@ -70,6 +74,9 @@ class LocalDoor:
             reply.cut()
 
     def metric_sums(self) -> dict[str, float]:
+        """Raises ``MetricsFailed``."""
+        if self._completions.metrics_fail:
+            raise MetricsFailed("status 503")
         return self._completions.metrics.sums()
 
     async def chat(self, body: bytes, request_id: str, client: StreamClient, head: Callable[[int], None]) -> None:

@@ -22,10 +22,12 @@ from harness.checks.load_offered import load_offered
 from harness.checks.machine_did_not_stall import machine_did_not_stall
 from harness.checks.metrics_path import metrics_path
 from harness.checks.pdb import pdb
+from harness.checks.quota import quota
 from harness.checks.recorder_complete import recorder_complete
 from harness.checks.recovery import recovery
 from harness.checks.requests import requests
 from harness.checks.requests_accounted import requests_accounted
+from harness.checks.routing import routing
 from harness.checks.run_complete import run_complete
 from harness.checks.scale_down import scale_down
 from harness.checks.scale_up import scale_up
@@ -55,6 +57,8 @@ CHECKS: dict[str, Callable[[History, Any], Finding]] = {
     "metrics_path": metrics_path,
     "requests": requests,
     "recovery": recovery,
+    "routing": routing,
+    "quota": quota,
 }
 """Judged where the experiment asks for them, each with the model of the same name in ``harness.spec.checks``."""
 

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from harness.checks.blind_steps import BlindStep, blind_steps
 from harness.checks.echoes import Echo, echoes
 from harness.checks.rows import rows_of
 from harness.checks.sight import blind
-from harness.checks.story import clock, moment, tell, who
+from harness.checks.story import clock, moment, tell
 from harness.checks.units import NS_PER_S, both, count, listed, scenario_s, span_ns
-from harness.history.autoscaler import METRICS_SOURCE, Reading, autoscalers, pod_metrics, readings, scales
+from harness.history.autoscaler import METRICS_SOURCE, Reading, autoscalers, pod_metrics, readings
 from harness.history.gpus import changes
-from harness.history.lives import Life, condition, lives, owner_of, ready, workload_pods
-from harness.history.replica_sets import replica_steps
-from harness.history.tables import ObjectEvent, ObjectEventType
+from harness.history.lives import ready, workload_pods
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
 if TYPE_CHECKING:
@@ -62,17 +61,6 @@ class Hole:
 
 
 @dataclass(frozen=True, slots=True)
-class BlindStep:
-    """The autoscaler took replicas away though it could read nothing."""
-
-    target: str
-    before: int
-    after: int
-    event: ObjectEvent
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Seen:
     judged: list[Pressure]
     slow: list[Pressure]
@@ -88,7 +76,7 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
     that count waiting requests; a lag is known no finer than the recorder scrapes (twice a clock second). Pressure that
     is over before `seen_s_max` and was never read puts nothing to the test. A reading that says requests wait when none
     has for `seen_s_max` is older than that. An autoscaler without a reading must leave the size as it is: taking
-    replicas away then is wrong whatever the limits say.
+    replicas away then is wrong whatever the limits say; also when KEDA's `fallback` gives it a number in place of one.
 
     UNKNOWN without an autoscaler that reads such a metric, when nothing of it was ever read, when requests never waited
     for long enough, when the recorder itself was not there while nothing was read, and when it was blind for sizes,
@@ -106,10 +94,12 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
     gone = [h for name in metrics for h in holes_of(history, name, read[name], blind_ns)]
     holes = [h for h in gone if h.end_ns - h.start_ns > hole_ns]
     old = [e for n, target in metrics.items() for e in echoes(n, target, read[n], rows_of(history), limit_ns)]
-    seen = _Seen(judged, slow, [h for h in holes if h.watched], _blind_steps(history, gone), old)
+    seen = _Seen(judged, slow, [h for h in holes if h.watched], blind_steps(history, gone), old)
     wrong = _wrong(history, spec, seen)
     unwatched = [h for h in holes if not h.watched]
-    if not metrics:
+    if any(step.fell_back for step in seen.blind):
+        status, sentence = Status.FAIL, "; ".join(wrong)
+    elif not metrics:
         status, sentence = Status.UNKNOWN, "no autoscaler reads a metric per pod that counts waiting requests"
     elif not any(read.values()):
         status, sentence = Status.UNKNOWN, f"the recorder never read a value of {listed(sorted(metrics))}"
@@ -214,49 +204,6 @@ def _watched(others: list[int], start_ns: int, end_ns: int, limit_ns: int) -> bo
     """Whether the recorder got other answers all the while, so that it was there to read this one."""
     inside = others[bisect_left(others, start_ns) : bisect_left(others, end_ns)]
     return all(b - a <= limit_ns for a, b in pairwise([start_ns, *inside, end_ns]))
-
-
-def _blind_steps(history: History, holes: list[Hole]) -> list[BlindStep]:
-    """Steps down in a hole, or while the autoscaler itself said that it could not read its metrics."""
-    found: list[BlindStep] = []
-    for scaler in autoscalers(history):
-        for target in _targets(history, scaler):
-            for before, after, event in replica_steps(target):
-                listed_first = event.type is ObjectEventType.LISTED  # when it was written nobody saw
-                if after >= before or event.t_ns < history.run.load_start_ns or listed_first:
-                    continue
-                said = _could_not_read(scaler, event.t_ns, after)
-                hole = next((h for h in holes if h.watched and h.start_ns < event.t_ns < h.end_ns - _JOIN_NS), None)
-                if said is not None:
-                    found.append(BlindStep(target.name, before, after, event, f"{who(scaler)} said {said}"))
-                elif hole is not None:
-                    why = f"{hole.metric} could not be read since {clock(history, hole.start_ns)}"
-                    found.append(BlindStep(target.name, before, after, event, why))
-    return found
-
-
-def _could_not_read(scaler: Life, t_ns: int, size: int) -> str | None:
-    """The autoscaler's own reason why it could not read, when it set this size; None where it could.
-
-    A pass writes the size first and its status after it (kubernetes pkg/controller/podautoscaler/horizontal.go), so
-    what was known at the step is the pass before it: the first status after it that wants this size must say so too.
-    """
-    later = next((e.object for e in scaler.seen if e.t_ns > t_ns), None)
-    own = later if later is not None and later.get("status", {}).get("desiredReplicas") == size else None
-    reason = ""
-    for told in (own, scaler.at(t_ns)):
-        if told is None:
-            continue
-        active = condition(told, "ScalingActive")
-        reason = str(active.get("reason") or "")
-        if active.get("status") != "False" or not reason.startswith("FailedGet"):
-            return None
-    return reason or None
-
-
-def _targets(history: History, scaler: Life) -> list[Life]:
-    kinds = ("Deployment", "ReplicaSet")
-    return [t for kind in kinds for t in lives(history.objects, kind) if not owner_of(t.last) and scales(scaler, t)]
 
 
 def _wrong(history: History, spec: MetricsPathSpec, seen: _Seen) -> list[str]:

@@ -20,6 +20,7 @@ from harness.faults.catalogue.node_partition import NodePartition
 from harness.faults.catalogue.node_pressure import NodePressure
 from harness.faults.catalogue.node_silent import NodeSilent
 from harness.faults.catalogue.pause_load import PauseLoad
+from harness.faults.catalogue.pod_metrics_down import PodMetricsDown
 from harness.faults.catalogue.pods import PodCrashLoop, PodLoss, PodOomKill, ReadinessFlap
 from harness.faults.catalogue.rollout import BadImage, RollingRestart
 from harness.faults.catalogue.slow_start import SlowStart
@@ -45,6 +46,7 @@ FAULTS: dict[str, type[Fault]] = {
         PodOomKill,
         PodCrashLoop,
         ReadinessFlap,
+        PodMetricsDown,
         RollingRestart,
         BadImage,
         SlowStart,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, Strict, model_validator
 
 from harness.spec.document import did_you_mean
-from harness.spec.model import CountFromZero, Ratio, Seconds, SecondsFromZero, SpecModel, Text, mistake
+from harness.spec.model import Count, CountFromZero, Ratio, Seconds, SecondsFromZero, SpecModel, Text, mistake
 
 PhaseName = Literal["warm_up", "steady", "fault", "recovery", "all"]
 
@@ -251,10 +251,34 @@ class RecoverySpec(CheckSpec):
     """It must stay steady for this long to count."""
 
 
+class RoutingSpec(CheckSpec):
+    """No request is given to a replica that is far behind while another stands ready with room."""
+
+    name: ClassVar[str] = "routing"
+
+    apart_max: Count = 8
+    """So many requests more than another that is ready are too many."""
+    misplaced_ratio_max: Ratio = 0.05
+    known_s: SecondsFromZero = 15.0
+    """A replica is known to the router only so long after it was Ready."""
+
+
+class QuotaSpec(CheckSpec):
+    """A queue (Kueue) gives no more GPUs than its quota, and holds nobody back for whom there is quota."""
+
+    name: ClassVar[str] = "quota"
+
+    over_s_max: SecondsFromZero = 5.0
+    """So long an eviction and the admission that it made room for may seem to overlap."""
+    waiting_s_max: Seconds = 60.0
+    leave_s_max: Seconds = 120.0
+    """For a pod whose workload lost its quota, its grace included."""
+
+
 CHECK_SPECS: dict[str, type[CheckSpec]] = {
     spec.name: spec
     for spec in (
         SloSpec, ScaleUpSpec, ScaleDownSpec, GracefulDrainSpec, PdbSpec, GangSpec, CapacitySpec, DeviceSpec,
-        ClaimsSpec, ControllersSpec, MetricsPathSpec, RequestsSpec, RecoverySpec,
+        ClaimsSpec, ControllersSpec, MetricsPathSpec, RequestsSpec, RecoverySpec, RoutingSpec, QuotaSpec,
     )
 }  # fmt: skip

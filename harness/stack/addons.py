@@ -31,11 +31,14 @@ from harness.stack.find import Binaries
 from harness.stack.installing import create, until_true
 from harness.stack.kubernetes import ControlPlane
 from harness.stack.module_files import files_of
+from harness.stack.own_places import in_its_own_view
 from harness.stack.placeholders import Values
 from harness.stack.ports import HOST, HeldPorts
 from harness.stack.services import Health, Launch, first_of
 
 SECRET_WITHIN_S = 60.0
+SURROUNDINGS = "surroundings.json"
+"""In the control plane's folder, for Prometheus' file_sd: what is scraped beside pods. Written once all that is up."""
 _LOOK_S = 0.2
 
 
@@ -46,6 +49,8 @@ class Standing:
     names: list[str] = field(default_factory=list)
     kinds: list[Resource] = field(default_factory=list)
     ports: dict[str, int] = field(default_factory=dict)
+    called: dict[str, str] = field(default_factory=dict)
+    """By the address that it has in a cluster, the one that it has here: both HOST:PORT."""
 
 
 @contextlib.asynccontextmanager
@@ -101,6 +106,7 @@ class Site:
         except ExceptionGroup as failures:
             raise first_of(failures) from None
         await self._register(values)
+        self.standing.called |= {there: f"{HOST}:{values.port(port)}" for there, port in self.addon.called.items()}
 
     async def _start(self, values: Values) -> None:
         for program, component in zip(self.addon.programs, self.described.components, strict=True):
@@ -115,6 +121,7 @@ class Site:
             "authority": str(self.control_plane.authority),
             "front_proxy_authority": str(self.control_plane.layout.front_proxy_authority),
             "namespace": self.addon.namespace or "",
+            "surroundings": str(self.control_plane.folder / SURROUNDINGS),
         }
         if self.addon.hosts:
             hosts = (*self.addon.hosts, "localhost", HOST)
@@ -163,7 +170,10 @@ class Site:
         health = Health(url, self.control_plane.authority if ours else None, unchecked=secure and not ours)
         return Launch(
             program.name,
-            (path, *(values.fill(word) for word in program.args)),
+            in_its_own_view(
+                (path, *(values.fill(word) for word in program.args)),
+                {place: values.fill(folder) for place, folder in program.own_places.items()},
+            ),
             health,
             env={name: values.fill(text) for name, text in program.env.items()},
             exits=program.exits,

@@ -21,9 +21,9 @@ from harness.spec.model import Count, CountFromZero, Flag, ObjectName, SpecModel
 from harness.stack.component import MODULES, Component, pinned_version
 
 FILE = "component.yaml"
-Emulated = Literal["karpenter", "kwok-nodes", "custom.metrics.k8s.io", "external.metrics.k8s.io"]
+Emulated = Literal["karpenter", "kwok-nodes", "custom.metrics.k8s.io", "external.metrics.k8s.io", "endpoint-picker"]
 """What surrounds the control plane and stands aside for the real thing: our Karpenter rules, our kubelets of nodes that
-are written for KWOK, our metrics APIs."""
+are written for KWOK, our metrics APIs, our gateway's choice of a replica."""
 
 
 class ProgramSpec(SpecModel):
@@ -37,6 +37,9 @@ class ProgramSpec(SpecModel):
     health: Text
     exits: CountFromZero = 0
     everywhere: Flag = False
+    own_places: dict[Text, Text] = Field(default_factory=dict)
+    """Folders that it insists on, by their fixed place, and what of the run it is to find there: it runs in a mount
+    namespace of its own (which needs root, or user namespaces)."""
     starts_within_s: Count = 60
 
 
@@ -92,6 +95,8 @@ class Addon(SpecModel):
     """A kind that is served where it is installed: plural.group, or an aggregated API: version.group."""
     needs: tuple[ObjectName, ...] = ()
     emulated: tuple[Emulated, ...] = ()
+    embedded: Flag = False
+    """The embedded cluster plays it under the same kinds, so that the same experiment runs there, too."""
     programs: tuple[ProgramSpec, ...] = Field(min_length=1)
     namespace: ObjectName | None = None
     crds: tuple[Text, ...] = ()
@@ -100,6 +105,8 @@ class Addon(SpecModel):
     objects: tuple[Text, ...] = ()
     services: tuple[ObjectName, ...] = ()
     secrets: dict[ObjectName, Text] = Field(default_factory=dict)
+    called: dict[Text, Text] = Field(default_factory=dict)
+    """HOST:PORT by which an experiment's objects call it in a cluster, and the port of ours that is meant."""
     hosts: tuple[Text, ...] = ()
     """Names that its certificate is for, signed by the cluster's authority, where it is to have one of ours."""
     webhooks: WebhooksSpec | None = None
@@ -174,6 +181,11 @@ def kinds(names: Iterable[str], known: dict[str, Described] | None = None) -> li
 def set_aside(names: Iterable[str], known: dict[str, Described] | None = None) -> frozenset[str]:
     """Which parts of ours stand aside for these addons and all that they need."""
     return frozenset(part for described in in_order(names, known) for part in described.addon.emulated)
+
+
+def not_embedded(names: Iterable[str], known: dict[str, Described] | None = None) -> list[str]:
+    """Those of these addons that the embedded cluster does not play, or not all that they need."""
+    return [name for name in names if not all(d.addon.embedded for d in in_order([name], known))]
 
 
 def check_names(names: Iterable[str], where: Where, known: dict[str, Described] | None = None) -> None:

@@ -16,7 +16,11 @@ from typing import Any
 from harness.errors import TargetError
 from harness.stack.ports import HOST, HeldPorts
 
-_PLACEHOLDER = re.compile(r"\$\{(kubeconfig|folder|url|host|cert|key|authority|front_proxy_authority|namespace)\}")
+PLAIN = (
+    "kubeconfig", "folder", "url", "host", "cert", "key", "authority", "front_proxy_authority", "namespace",
+    "surroundings",
+)  # fmt: skip
+_PLACEHOLDER = re.compile(rf"\$\{{({'|'.join(PLAIN)})\}}")
 _OF = re.compile(r"\$\{(port|file|secret|scenario|whole):([^{}]+)\}")
 
 

@@ -3,8 +3,9 @@ real kubelet takes all of it at its word. The same for what is applied at the st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from fakes.config import WorldConfig
 from harness.faults.fidelity import CONTROL_PLANE, KIND, NODE
@@ -19,7 +20,24 @@ def as_applied(target: str, obj: Json, config: WorldConfig) -> Json:
     if target not in (CONTROL_PLANE, NODE, KIND):
         return obj
     made = on_the_servers_clock(obj, lambda scenario_s: scenario_s / config.time_scale)
+    if config.called:
+        made = readdressed(made, config.called)
     return made if target == CONTROL_PLANE else for_real_kubelets(made, config)
+
+
+def readdressed(value: Any, called: Mapping[str, str]) -> Any:
+    """A copy in which every address of a real component is the one that it has here."""
+    match value:
+        case str():
+            for there, here in called.items():
+                value = value.replace(there, here)
+            return value
+        case dict():
+            return {key: readdressed(inner, called) for key, inner in value.items()}
+        case list():
+            return [readdressed(inner, called) for inner in value]
+        case _:
+            return value
 
 
 def as_applied_later(

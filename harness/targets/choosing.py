@@ -10,7 +10,7 @@ from harness.faults.fidelity import EMBEDDED, KUBECONFIG, VIRTUAL
 from harness.faults.pick import FleetNode
 from harness.spec.experiment import Experiment
 from harness.stack.catalogue import CONTROL_PLANE
-from harness.stack.description import in_order
+from harness.stack.description import in_order, not_embedded
 from harness.stack.find import find_binaries
 from harness.stack.find_addons import find_addons
 from harness.targets.base import Target
@@ -115,12 +115,12 @@ def fleet_of(target: str, wanted: Wanted) -> Sequence[FleetNode]:
 
 
 def check_stack(target: str, experiment: Experiment) -> None:
-    """BadInput where real components are asked for and there is no API server that they could talk to."""
+    """BadInput where real components are asked for that there is no API server for, and nothing that plays them."""
     settings = experiment.settings
-    if settings.stack and target not in HAVE_A_REAL_API_SERVER:
+    if target not in HAVE_A_REAL_API_SERVER and (alone := not_embedded(settings.stack)):
         raise experiment.document.mistake(
             (*settings.at, "stack"),
-            f"{', '.join(settings.stack)} cannot run on the target {target}, whose API server is emulated",
+            f"{', '.join(alone)} cannot run on the target {target}, whose API server is emulated",
             "run it with --target controlplane",
         )
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
+import json
 from collections.abc import Awaitable, Callable
 
 import httpx
+from group_proofs import jobset, kuberay, lws
+from metrics_proofs import keda, metrics_server, prometheus, prometheus_adapter
+from proving import NS, is_true, model_server, pod, until
 
+from fakes.gateway.ext_proc import Picked
+from fakes.gateway.picker import EndpointPicker
 from harness.errors import TargetError
-from harness.kube.port import NAMESPACE, NODE, NODE_CLAIM, NODE_POOL, POD, Json, Kube, Resource
+from harness.kube.port import NAMESPACE, NODE, NODE_CLAIM, NODE_POOL, POD, Kube, Resource
 from harness.stack.addons import Standing
 from harness.stack.ports import HOST
 
-WITHIN_S = 150.0
 JOB = Resource("batch", "v1", "jobs", "Job", True)
-NS = "default"
 Proof = Callable[[Kube, Standing], Awaitable[str]]
 
 
@@ -85,7 +88,8 @@ async def epp(kube: Kube, standing: Standing) -> str:
     kinds = {(kind.kind, kind.group): kind for kind in standing.kinds}
     pool = kinds["InferencePool", "inference.networking.k8s.io"]
     await kube.create(NAMESPACE, {"metadata": {"name": "inference"}})
-    await kube.create(POD, pod("server", {"cpu": "1"}, "inference"))
+    server = model_server("server", "inference")
+    await kube.create(POD, server)
     reference = {"name": "epp", "port": {"number": 9002}}
     selector = {"matchLabels": {"app": "smoke"}}
     spec = {"selector": selector, "targetPorts": [{"number": 8000}], "endpointPickerRef": reference}
@@ -99,29 +103,30 @@ async def epp(kube: Kube, standing: Standing) -> str:
         return "" if any(line.split()[-1] == "1" for line in lines) else f"it says {lines or 'nothing of its pool'}"
 
     await until(counts_it)
-    return "read its pool and found the one pod that is ready"
+    picker = EndpointPicker(f"{HOST}:{standing.ports['epp/grpc']}")
+    chat = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
+    answer = await picker.ask("/v1/chat/completions", json.dumps(chat).encode())
+    await picker.close()
+    if not isinstance(answer, Picked):
+        raise TargetError(f"it did not choose: {answer}")
+    host, port = answer.places[0]
+    async with httpx.AsyncClient(trust_env=False, timeout=5) as client:
+        status = (await client.get(f"http://{host}:{port}/health")).status_code
+    if status != 200:
+        raise TargetError(f"it chose {host}:{port}, which answers {status}")
+    return "read its pool, found the one pod that is ready, and sent a request to the address where it answers"
 
 
-PROOFS: dict[str, Proof] = {"karpenter": karpenter, "kueue": kueue, "kwok": kwok, "epp": epp}
-
-
-def pod(name: str, limits: Json, namespace: str = NS) -> Json:
-    container = {"name": "c", "image": "sleep", "resources": {"limits": limits}}
-    metadata = {"name": name, "namespace": namespace, "labels": {"app": "smoke"}}
-    return {"metadata": metadata, "spec": {"terminationGracePeriodSeconds": 1, "containers": [container]}}
-
-
-def is_true(obj: Json, condition: str) -> bool:
-    found = (obj.get("status") or {}).get("conditions") or ()
-    return any(c["type"] == condition and c["status"] == "True" for c in found)
-
-
-async def until(look: Callable[[], Awaitable[str]]) -> None:
-    """``look`` says what is still wrong; TargetError with the last of it."""
-    wrong = ""
-    try:
-        async with asyncio.timeout(WITHIN_S):
-            while wrong := await look():
-                await asyncio.sleep(0.5)
-    except TimeoutError:
-        raise TargetError(f"not within {WITHIN_S:g} s: {wrong}") from None
+PROOFS: dict[str, Proof] = {
+    "karpenter": karpenter,
+    "kueue": kueue,
+    "kwok": kwok,
+    "epp": epp,
+    "lws": lws,
+    "jobset": jobset,
+    "kuberay": kuberay,
+    "prometheus": prometheus,
+    "prometheus-adapter": prometheus_adapter,
+    "metrics-server": metrics_server,
+    "keda": keda,
+}

@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ from harness.faults.pick import FleetNode
 from harness.kube.http import HttpKube
 from harness.kube.port import Kube
 from harness.run.children import Child, spawn
-from harness.stack.addons import Standing, running_addons
+from harness.stack.addons import SURROUNDINGS, Standing, running_addons
 from harness.stack.catalogue import CONTROL_PLANE
 from harness.stack.component import Component
 from harness.stack.control import serving_control
@@ -26,6 +27,7 @@ from harness.stack.control_plane_flags import Settings
 from harness.stack.description import Described
 from harness.stack.find import Binaries
 from harness.stack.kubernetes import ControlPlane, running_control_plane
+from harness.stack.ports import HOST
 from harness.stack.services import not_up
 from harness.targets.applied import as_applied
 from harness.targets.base import Connection
@@ -46,6 +48,9 @@ FOLDER = "control-plane"
 READY_FILE = "surroundings-ready.json"
 WORLD_FILE = "world.json"
 KARPENTERS_TYPES = "karpenter/instance_types"
+PICKERS_PORT = "epp/grpc"
+SCRAPED = {"gateway_url": "gateway", "gpu_metrics_url": "dcgm-exporter"}
+"""What a real Prometheus scrapes of the surroundings, and as which job."""
 
 T = TypeVar("T")
 
@@ -180,6 +185,11 @@ class ControlPlaneTarget:
                 contents={KARPENTERS_TYPES: instance_types(self._config.pools)},
             )
         )  # fmt: skip
+        # Where they are is known only now.
+        port, gateway = self.standing.ports.get(PICKERS_PORT), self._config.gateway
+        if port is not None:
+            gateway = replace(gateway, picker=f"{HOST}:{port}")
+        self._config = replace(self._config, gateway=gateway, called=self.standing.called)
 
     async def _surround(self, control_plane: ControlPlane) -> dict[str, str]:
         """Starts everything around the control plane; its URLs once they answer."""
@@ -208,6 +218,10 @@ class ControlPlaneTarget:
         if not ready.exists():
             raise not_up(child, f"{child.name} did not come up in {START_TIMEOUT_S} s")
         urls: dict[str, str] = json.loads(ready.read_text())
+        scraped = [{"targets": [urlsplit(urls[name]).netloc], "labels": {"job": job}} for name, job in SCRAPED.items()]
+        part = folder / f".{SURROUNDINGS}"
+        part.write_text(json.dumps(scraped))
+        part.rename(folder / SURROUNDINGS)  # whole at once, for who watches the folder
         return urls
 
     async def _while_it_lives(self, work: Coroutine[None, None, T]) -> T:

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from fakes.clock import WallClock
 from fakes.config import PlantedBug
+from fakes.gateway.choosing import Picker
 from fakes.gateway.gateway import Gateway
 from fakes.kube import LocalKube, Store
 from fakes.nodes.address import LISTEN_ANNOTATION
@@ -81,8 +82,10 @@ async def make_fleet() -> Fleet:
 
 
 @asynccontextmanager
-async def gateway_for(fleet: Fleet, *bugs: PlantedBug) -> AsyncIterator[tuple[Gateway, str]]:
-    gateway = Gateway(fleet.kube, NS, "llm", Random(1), frozenset(bugs))
+async def gateway_for(
+    fleet: Fleet, *bugs: PlantedBug, picker: Picker | None = None
+) -> AsyncIterator[tuple[Gateway, str]]:
+    gateway = Gateway(fleet.kube, NS, "llm", Random(1), frozenset(bugs), picker=picker)
     watching = asyncio.create_task(gateway.run())
     runner = gateway.runner()
     await runner.setup()

@@ -12,7 +12,7 @@ from harness.stack.addon_objects import kinds_of, read_objects
 from harness.stack.component import MODULES
 from harness.stack.description import FILE, Addon, Described, addons, in_order, kinds, set_aside
 from harness.stack.module_files import files_of, is_taken
-from harness.stack.placeholders import Values
+from harness.stack.placeholders import PLAIN, Values
 from harness.stack.ports import HeldPorts
 
 ALL = list(addons().values())
@@ -26,8 +26,8 @@ def ids(described: Described) -> str:
 
 def values_of(described: Described, tmp_path: Path, held: HeldPorts) -> Values:
     addon = described.addon
-    plain = dict.fromkeys(("kubeconfig", "url", "authority", "front_proxy_authority", "namespace"), "/known")
-    plain |= dict.fromkeys(("cert", "key"), "/ours") if addon.hosts else {}
+    known = set(PLAIN) - {"folder", "host"} - (set() if addon.hosts else {"cert", "key"})
+    plain = dict.fromkeys(known, "/known")
     values = Values(described.name, tmp_path, plain, 10.0, held, {"prometheus/web": 9090})
     values.files = {name: tmp_path / name for name in (*addon.files, *addon.module_files)}
     values.secrets = {name: tmp_path / place for name, place in addon.secrets.items()}
@@ -41,6 +41,7 @@ def test_every_placeholder_stands_for_something(described: Described, tmp_path: 
         values = values_of(described, tmp_path, held)
         for program in addon.programs:
             texts = [values.fill(text) for text in (*program.args, *program.env.values(), program.health)]
+            texts += [values.fill(text) for text in program.own_places.values()]
             assert not [text for text in texts if LEFT_OVER.search(text)]
             assert program.health.startswith("http"), "a program says by HTTP that it serves"
         for file in (*addon.files.values(), *addon.objects):
@@ -128,4 +129,4 @@ def test_the_example_in_the_docs_is_the_real_one(tmp_path: Path) -> None:
     followed = Described(write(tmp_path / "kwok", text.group(1), module.group(1)))
     assert (followed.version, [c.name for c in followed.components]) == (addons()["kwok"].version, ["kwok"])
     keys = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", page, re.MULTILINE))))
-    assert keys <= set(Addon.model_fields) | {"exits", "everywhere"}
+    assert keys <= set(Addon.model_fields) | {"exits", "everywhere", "own_places"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from fakes.config import WorldConfig
@@ -47,3 +48,14 @@ def test_what_an_action_brings_is_made_ready_as_what_was_there_at_the_start(tmp_
         assert container["command"][:3] == ["python3", "-m", "fakes.vllm"]
     untouched = as_applied_later(_connection(tmp_path, "embedded", ""), [(DEPLOYMENT, _deployment())])
     assert untouched == ((DEPLOYMENT, _deployment()),)
+
+
+def test_a_real_component_is_called_where_it_is_here() -> None:
+    config = replace(CONFIG, called={"prometheus.monitoring.svc:9090": "127.0.0.1:4711"})
+    trigger = {"metadata": {"serverAddress": "http://prometheus.monitoring.svc:9090/x", "threshold": "2"}}
+    obj: Json = {"metadata": {"name": "llm"}, "spec": {"triggers": [trigger], "pollingInterval": 2}}
+    made = as_applied("controlplane", obj, config)
+    assert made["spec"]["triggers"][0]["metadata"]["serverAddress"] == "http://127.0.0.1:4711/x"
+    assert made["spec"]["pollingInterval"] == 2
+    assert trigger["metadata"]["serverAddress"].startswith("http://prometheus."), "what was read stays as it was"
+    assert WorldConfig.from_json(config.to_json()) == config

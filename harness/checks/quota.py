@@ -1,0 +1,171 @@
+"""A queue gives no more GPUs than its quota, holds nobody back for whom there is quota, and who lost it lets go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.checks.quota_books import Books, admitted, finished, is_of, owner
+from harness.checks.sight import blind
+from harness.checks.story import moment, tell
+from harness.checks.units import both, count, scenario_s, span_ns
+from harness.history.gpus import changes
+from harness.history.lives import Json, Life, gpus_of, lives, node_of, terminal
+from harness.verdict import Evidence, Finding, Role, Status, Value
+
+if TYPE_CHECKING:
+    from harness.history.reader import History
+    from harness.spec.checks import QuotaSpec
+
+NEEDS = ("machine_did_not_stall",)
+_BLINDING = frozenset({"ClusterQueue", "LocalQueue", "Workload", "Pod"})
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A time in which one of the promises did not hold. ``what`` says it of ``name``, in words without the length."""
+
+    name: str
+    what: str
+    start_ns: int
+    end_ns: int
+
+    @property
+    def length_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+
+def quota(history: History, spec: QuotaSpec) -> Finding:
+    """Kueue's own books (its Workloads, ClusterQueues and LocalQueues), counted in GPUs, beside the pods themselves.
+
+    What was given to a workload whose pods have all ended is free. A pod may hold its GPUs for `leave_s_max` after its
+    workload lost its quota, or without ever having had any. A workload waits too long when there is quota for it, its
+    own or what its queue may borrow, for more than `waiting_s_max`; in a queue of StrictFIFO only who is first is held
+    back by nobody.
+
+    UNKNOWN without a workload in a queue, and when the recorder was blind for queues, workloads or pods and nothing
+    was seen to be wrong outside of that time.
+    """
+    workloads = lives(history.objects, "Workload")
+    scale = history.run.time_scale
+    over, idle = _walked(history, workloads)
+    held = list(_holding(history, workloads))
+    limits = ((over, spec.over_s_max), (idle, spec.waiting_s_max), (held, spec.leave_s_max))
+    long = [(s, limit_s) for spans, limit_s in limits for s in spans if s.length_ns > span_ns(limit_s, scale)]
+    wrong = [(s, limit_s) for s, limit_s in long if blind(history, _BLINDING, s.start_ns, s.end_ns) is None]
+    ever = [life for life in workloads if life.when(admitted)]
+    gap = blind(history, _BLINDING)
+    if wrong:
+        status = Status.FAIL
+        sentence = "; ".join(
+            f"{s.name} {s.what} for {both(s.length_ns, scale)} (limit {by:.0f} s)" for s, by in wrong[:3]
+        )
+        sentence += f"; {len(wrong) - 3} more" if len(wrong) > 3 else ""
+    elif gap is not None:
+        status, sentence = Status.UNKNOWN, f"nothing was seen to be wrong, but the recorder was blind for {gap.kind}"
+    elif not workloads:
+        status, sentence = Status.UNKNOWN, "no workload was in a queue, so no quota was put to the test"
+    else:
+        status = Status.PASS
+        waited = both(max((s.length_ns for s in idle), default=0), scale)
+        left = both(max((s.length_ns for s in held), default=0), scale)
+        sentence = (
+            f"{count(len(workloads), 'workload')}, {len(ever)} admitted: no queue over its quota, none waited beside "
+            f"free quota for longer than {waited} (limit {spec.waiting_s_max:.0f} s), no pod held GPUs without it for "
+            f"longer than {left} (limit {spec.leave_s_max:.0f} s)"
+        )
+    numbers: dict[str, Value] = {
+        "workloads": len(workloads),
+        "admitted": len(ever),
+        "over_quota": len(over),
+        "waited_s_longest": scenario_s(max((s.length_ns for s in idle), default=0), scale),
+        "held_s_longest": scenario_s(max((s.length_ns for s in held), default=0), scale),
+    }
+    rows = tuple(
+        Evidence(f"objects:{s.name}", s.start_ns, f"{s.name} {s.what} for {both(s.length_ns, scale)}") for s, _ in wrong
+    )
+    story = _story(history, [s for s, _ in wrong], sentence) if wrong else ""
+    return Finding("quota", Role.CHECK, status, sentence, len(workloads), numbers, rows, NEEDS, story=story)
+
+
+def _story(history: History, wrong: Sequence[Span], sentence: str) -> str:
+    return tell(
+        promised="a queue gives no more than its quota, gives what is free, and gets back what it takes away",
+        happened=sentence,
+        when=moment(history, min(s.start_ns for s in wrong)),
+        objects=[s.name for s in wrong],
+    )
+
+
+def _walked(history: History, workloads: Sequence[Life]) -> tuple[list[Span], list[Span]]:
+    """Times over quota, and times of waiting beside free quota."""
+    locals_ = lives(history.objects, "LocalQueue")
+    books = Books({(q.namespace, q.name): str(q.last.get("spec", {}).get("clusterQueue", "")) for q in locals_})
+    names = {life.uid: "{} {}".format(*owner(life)).strip() or life.name for life in workloads}
+    over, idle = _Open(), _Open()
+    pods = {p.uid: [w.uid for w in workloads if is_of(p, w)] for p in lives(history.objects, "Pod")}
+    alive: dict[str, set[str]] = {}
+    watched = [pod for pod in lives(history.objects, "Pod") if pods[pod.uid]]
+    for t_ns, life, event in changes([*lives(history.objects, "ClusterQueue"), *workloads, *watched]):
+        obj = event.object if event is not None else None
+        if life.kind == "Pod":
+            for uid in pods[life.uid]:
+                there = alive.setdefault(uid, set())
+                (there.discard if obj is None or terminal(obj) else there.add)(life.uid)
+                (books.done.discard if there else books.done.add)(uid)
+        else:
+            books.take(life, obj)
+        over.at(t_ns, {n: f"gave {gave} GPUs of {may}" for n, (gave, may) in books.over().items()})
+        fits = list(books.fitting())
+        idle.at(t_ns, {names[u]: f"waited for {asks} GPUs beside {free} in its queue" for u, asks, free in fits})
+    until = history.recorded_until_ns
+    return over.closed(until), idle.closed(until)
+
+
+class _Open:
+    """Conditions by name, from when on they hold until they do not."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, tuple[int, str]] = {}
+        self._found: list[Span] = []
+
+    def at(self, t_ns: int, now: dict[str, str]) -> None:
+        for name in [name for name in self._since if name not in now]:
+            start, what = self._since.pop(name)
+            self._found.append(Span(name, what, start, t_ns))
+        for name, what in now.items():
+            self._since.setdefault(name, (t_ns, what))
+
+    def closed(self, until_ns: int) -> list[Span]:
+        self.at(until_ns, {})
+        return self._found
+
+
+def _holding(history: History, workloads: Sequence[Life]) -> Iterator[Span]:
+    """Times in which a pod had GPUs and its workload no quota."""
+    until = history.recorded_until_ns
+    for pod in lives(history.objects, "Pod"):
+        bound = pod.when(lambda obj: bool(node_of(obj)))
+        mine = [w for w in workloads if is_of(pod, w)]
+        if bound is None or not gpus_of(pod.last) or not mine:
+            continue
+        over = pod.when(terminal) or pod.gone
+        end_ns = over.t_ns if over else until
+        open_ = _Open()
+        for t_ns, has in _admissions(mine):
+            if t_ns > end_ns:
+                break
+            open_.at(max(t_ns, bound.t_ns), {} if has else {pod.name: "held GPUs without quota"})
+        yield from (s for s in open_.closed(end_ns) if s.length_ns > 0)
+
+
+def _admissions(workloads: Sequence[Life]) -> Iterator[tuple[int, bool]]:
+    """Whether one of them is admitted, at each change. Who has finished needs none: its pods are its owner's to end."""
+    now: dict[str, Json] = {}
+    for t_ns, life, event in changes(list(workloads)):
+        if event is None:
+            now.pop(life.uid, None)
+        else:
+            now[life.uid] = event.object
+        yield t_ns, any(admitted(w) or finished(w) for w in now.values()) or not now
