@@ -76,6 +76,18 @@ def test_every_path_that_a_page_names_is_there(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_test_that_a_page_names_after_its_file_is_in_it(page: Path) -> None:
+    """In a table's cell: the file, and then tests of it."""
+    file, missing = "", []
+    for text in ticked(page):
+        if text.startswith("tests/") and text.endswith(".py"):
+            file = text
+        elif file and re.fullmatch(r"test_\w+", text) and f"def {text}(" not in (ROOT / file).read_text("utf-8"):
+            missing.append(f"{file}::{text}")
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_symbol_that_a_page_names_is_there(page: Path) -> None:
     for symbol in named_symbols(page):
         try:
