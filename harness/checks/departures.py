@@ -66,6 +66,8 @@ class PodFate:
     scaled_away: bool = False
     closed_ns: int | None = None
     """When its endpoint was last taken out of routing; None while it is in, or was never."""
+    kubelet_s: float = 1.0
+    """Scenario seconds that one second of its kubelet lasts."""
 
     @property
     def name(self) -> str:
@@ -77,10 +79,15 @@ class PodFate:
 
     @property
     def grace_s(self) -> float:
-        """As written to the API, in scenario seconds."""
+        """What it was given when it was asked to go, in scenario seconds like all here."""
         asked = self.asked.object if self.asked else self.life.last
         written = asked.get("metadata", {}).get("deletionGracePeriodSeconds")
-        return float(asked.get("spec", {}).get("terminationGracePeriodSeconds", 30) if written is None else written)
+        return self.spec_grace_s if written is None else float(written) * self.kubelet_s
+
+    @property
+    def spec_grace_s(self) -> float:
+        """What its spec says."""
+        return float(self.life.last.get("spec", {}).get("terminationGracePeriodSeconds", 30)) * self.kubelet_s
 
     @property
     def pre_stop_s(self) -> float:
@@ -88,7 +95,7 @@ class PodFate:
             float((((c.get("lifecycle") or {}).get("preStop") or {}).get("sleep") or {}).get("seconds", 0))
             for c in self.life.last.get("spec", {}).get("containers") or ()
         ]
-        return max(sleeps, default=0.0)
+        return max(sleeps, default=0.0) * self.kubelet_s
 
     @property
     def alive_until_ns(self) -> int | None:
@@ -120,7 +127,9 @@ def pod_fates(history: History) -> dict[str, PodFate]:
         asked = pod.when(going)
         away = asked is not None and pod.uid in scaled
         node = nodes.get(node_of(pod.last))
-        fates[pod.name] = PodFate(pod, asked, pod.when(terminal), node, away, closed.get(pod.name))
+        fates[pod.name] = PodFate(
+            pod, asked, pod.when(terminal), node, away, closed.get(pod.name), history.run.kubelet_s
+        )
     return fates
 
 

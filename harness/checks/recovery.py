@@ -245,7 +245,8 @@ def _pods_left(history: History) -> list[Left]:
             found.append(Left(pod.kind, pod.name, what, gone[on].t_ns, f"objects:{pod.seen[-1].index}"))
         elif going(pod.last):
             left = _left(pod, "is terminating beyond its grace", going)
-            grace_s = float(pod.last.get("metadata", {}).get("deletionGracePeriodSeconds") or 0) + GRACE_S
+            given = float(pod.last.get("metadata", {}).get("deletionGracePeriodSeconds") or 0)
+            grace_s = given * history.run.kubelet_s + GRACE_S
             if until - left.since_ns > span_ns(grace_s, history.run.time_scale):
                 found.append(left)
     return found

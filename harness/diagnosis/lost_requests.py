@@ -189,13 +189,12 @@ def _grace_over(case: Case, own: Lost) -> Iterator[Suspect]:
     """Each part did as it was told: what the pods were given is shorter than what they do."""
     fate = case.fates[own[0][0].pod or ""]
     longest_s = longest_stream_s(case.history)
-    written = fate.life.last.get("spec", {}).get("terminationGracePeriodSeconds")
-    if written is not None and fate.grace_s < float(written):
+    if fate.grace_s < fate.spec_grace_s:
         pods = {row.pod for row, _ in own if row.pod}
         away = all(case.fates[pod].scaled_away for pod in pods)
         act = (
             f"deleted {count(len(pods), 'pod')} with a grace of {fate.grace_s:.0f} s, though their spec says"
-            f" {written} s"
+            f" {fate.spec_grace_s:.0f} s"
         )
         act += f"{' when fewer replicas were wanted' if away else ''}: {count(len(own), 'stream')} cut"
         yield suspect_of(

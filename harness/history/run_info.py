@@ -10,6 +10,8 @@ from typing import Any
 
 from harness.history.tables import RUN_FILE, Phase
 
+REAL_KUBELETS = ("node", "kind")
+"""Targets whose kubelets know no time scale: the seconds of a pod's spec were divided before it was applied."""
 ENDINGS = ("completed", "interrupted", "child_died", "aborted", "error")
 
 
@@ -73,6 +75,12 @@ class RunInfo:
     """How many lines objects.jsonl.zst was given; None where nobody counted."""
     sealed: bool = False
     """Whether checksums of the files were written beside it; runs of old have none."""
+
+    @property
+    def kubelet_s(self) -> float:
+        """Scenario seconds that one second lasts which a kubelet counts: grace, preStop."""
+        return self.time_scale if self.target in REAL_KUBELETS else 1.0
+
     duplicate_ends: int = 0
     """How many ends the load recorded for requests that had ended before; each is a defect of the harness."""
     prices_per_hour: dict[str, float] = field(default_factory=dict)
