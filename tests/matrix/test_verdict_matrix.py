@@ -22,7 +22,7 @@ from harness.checks.judge import CHECKS, VALIDITY
 SEED = 1
 FIRST = {row.check: row for row in reversed(ROWS)}
 DEAR = {"allocatable_lies"}
-"""A node rejects pods as fast as they are made, 1,500 of them: as much CPU as eight of the others. `make verdict-matrix`."""
+"""A node rejects pods as fast as they are made, 1,500 of them: as much CPU as eight of the others."""
 SLICE = [row for row in ROWS if (row.real and row.name not in DEAR) or row is FIRST[row.check]]
 
 
