@@ -126,7 +126,7 @@ def experiment(places: RealVllm, target: str) -> dict[str, Any]:
                 "action", "the spot node loses its power", "actions", "node_silent",
                 after_s=POWER_LOSS_S, nodes=one("spot"), hold_s=LOAD_S - POWER_LOSS_S - 10,
                 how=LOST[target], until="not ready",
-            ),
+            ) | {"background": True},
             step(
                 "action", "the other node is drained", "actions", "node_drain",
                 after_s=DRAIN_S, nodes=one("on-demand"), hold_s=LOAD_S - DRAIN_S - 5,

@@ -18,7 +18,8 @@ def steps_of(folder: Path) -> Steps:
     """From the loss of power on, and from the drain on."""
     history = History.load(folder)
     struck = {event.fault: event for event in history.faults if event.stage is FaultStage.INJECTED}
-    lost, drained = struck["node_silent"], struck["node_drain"]
+    lost = struck["node_silent"]
+    (drained,) = [e for e in history.faults if e.fault == "node_drain" and e.stage is FaultStage.PLANNED]
     pods = [pod for pod in lives(history.objects, "Pod") if pod.namespace == "inference"]
     (dead,) = [pod for pod in pods if _node(pod) in lost.targets]
     (moved,) = [pod for pod in pods if _node(pod) in drained.targets]

@@ -55,7 +55,11 @@ class NodeDrain(HoldFault, NodeFault):
                 await kube.patch(NODE, name, ours)
             except NotFound as error:
                 raise TargetError(f"node {name} is not there any more") from error
-        await self._evict(strike)
+        # Where budgets refuse every pod it has not begun yet: the first that may go is what is looked for afterwards.
+        loop, pause_s = asyncio.get_running_loop(), strike.ground.clock.clock_s(RETRY_S)
+        until_s = loop.time() + strike.ground.clock.clock_s(self.hold_s)
+        while not await self._evict(strike) and loop.time() + pause_s < until_s:
+            await asyncio.sleep(pause_s)
 
     async def while_held(self, strike: Strike, until_s: float) -> None:
         loop, pause_s = asyncio.get_running_loop(), strike.ground.clock.clock_s(RETRY_S)
@@ -63,9 +67,10 @@ class NodeDrain(HoldFault, NodeFault):
             await asyncio.sleep(min(pause_s, left_s))
             await self._evict(strike)
 
-    async def _evict(self, strike: Strike) -> None:
+    async def _evict(self, strike: Strike) -> bool:
         """Each pod that is still there, once. A refusal is a budget's answer (429; 500 where two hold one pod), and is
-        asked for again later."""
+        asked for again later. Whether one may go, or none is there to go."""
+        refused = gone = 0
         for name, pod in (await pods_of(strike.ground)).items():
             leaving = bool(pod["metadata"].get("deletionTimestamp"))
             if _node(pod) not in strike.targets or leaving or _of_a_daemon_set(pod):
@@ -73,9 +78,12 @@ class NodeDrain(HoldFault, NodeFault):
             namespace, _, short = name.partition("/")
             try:
                 await strike.ground.kube.evict(short, namespace)
+                gone += 1
             except ApiError as error:
                 if error.status == FORBIDDEN:
                     raise
+                refused += 1
+        return gone > 0 or refused == 0
 
     async def signs(self, strike: Strike) -> dict[str, str]:
         """A node that takes no pods, and whose pods of before are on their way or gone, if it had any."""
