@@ -28,7 +28,7 @@ from harness.stack.addon_objects import (
 )
 from harness.stack.description import Addon, Described, ProgramSpec
 from harness.stack.find import Binaries
-from harness.stack.installing import create, until_true
+from harness.stack.installing import create, until_nothing_is_wrong, until_true
 from harness.stack.kubernetes import ControlPlane
 from harness.stack.module_files import files_of
 from harness.stack.own_places import in_its_own_view
@@ -37,6 +37,7 @@ from harness.stack.ports import HOST, HeldPorts
 from harness.stack.services import Health, Launch, first_of
 
 SECRET_WITHIN_S = 60.0
+WEBHOOKS_WITHIN_S = 60.0
 SURROUNDINGS = "surroundings.json"
 """In the control plane's folder, for Prometheus' file_sd: what is scraped beside pods. Written once all that is up."""
 _LOOK_S = 0.2
@@ -105,6 +106,8 @@ class Site:
                 await self._start(values)
         except ExceptionGroup as failures:
             raise first_of(failures) from None
+        if self.addon.webhooks is not None:
+            await self._until_called(values.port(self.addon.webhooks.port))
         await self._register(values)
         self.standing.called |= {there: f"{HOST}:{values.port(port)}" for there, port in self.addon.called.items()}
 
@@ -193,6 +196,20 @@ class Site:
             part.write_bytes(base64.b64decode(encoded))
             part.chmod(0o600)
             part.rename(folder / key)
+
+    async def _until_called(self, port: int) -> None:
+        """Some say that they are ready before their webhooks listen; objects of theirs would be refused meanwhile."""
+
+        async def look() -> str:
+            try:
+                _, writer = await asyncio.open_connection(HOST, port)
+            except OSError as error:
+                return str(error)
+            writer.close()
+            return ""
+
+        failure = f"the webhooks of {self.described.name} did not listen"
+        await until_nothing_is_wrong(look, failure, WEBHOOKS_WITHIN_S)
 
     async def _register(self, values: Values) -> None:
         """The aggregated APIs, once somebody answers for them."""

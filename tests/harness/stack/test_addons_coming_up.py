@@ -53,6 +53,29 @@ def control_plane(folder: Path) -> ControlPlane:
     )
 
 
+HOOKS = """apiVersion: v1
+kind: Service
+metadata: {name: no-webhook-but-in-the-same-file}
+"""
+SERVES = """
+import http.server, socket, sys, threading, time
+class Server(http.server.HTTPServer):
+    def server_bind(self):
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        super().server_bind()
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+health, hooks = (int(word) for word in sys.argv[1:3])
+threading.Thread(target=Server(("127.0.0.1", health), Answer).serve_forever, daemon=True).start()
+"""
+HOOKS_LATER = (
+    SERVES + "time.sleep(1)\nprint('hooks', flush=True)\nServer(('127.0.0.1', hooks), Answer).serve_forever()\n"
+)
+HOOKS_NEVER = SERVES + "time.sleep(600)\n"
+
+
 async def come_up(tmp_path: Path, program: str, within_s: int = 60) -> None:
     plane = control_plane(tmp_path / "plane")
     wall = WallClock(datetime(2026, 1, 1, tzinfo=UTC))
@@ -81,3 +104,36 @@ async def test_a_secret_that_stays_empty_is_told_while_its_program_is_waited_for
     monkeypatch.setattr(addons, "SECRET_WITHIN_S", 0.3)
     with pytest.raises(TargetError, match="x put nothing into its Secret x-cert"):
         await come_up(tmp_path, NEVER_SERVES)
+
+
+async def come_up_with_webhooks(tmp_path: Path, program: str) -> str:
+    """What the program had printed by the time it was up."""
+    kept = tmp_path / "cache" / "objects" / "x"
+    kept.mkdir(parents=True)
+    (kept / "hooks.yaml").write_text(HOOKS)
+    more = "webhooks: {files: [hooks.yaml], service: x-hooks, port: hooks}\n"
+    text = DESCRIPTION.replace("secrets: {x-cert: certs}\n", "").replace("WITHIN", "60")
+    text = text.replace("cmd, health", 'cmd, args: ["${port:health}", "${port:hooks}"], health')
+    folder = tmp_path / "x"
+    folder.mkdir()
+    (folder / FILE).write_text(text + more)
+    (folder / "go.mod").write_text("require example.org/x v1.2.3\n")
+    plane = control_plane(tmp_path / "plane")
+    kube = LocalKube(Store(WallClock(datetime(2026, 1, 1, tzinfo=UTC)), Random(1)), "stack")
+    binaries = Binaries({"x": Binary("x", python_program(tmp_path / "bin", "x", program), "1.2.3")})
+    addons_ = [Described(folder)]
+    try:
+        async with running_addons(addons_, binaries, plane, kube, time_scale=1, objects=tmp_path / "cache"):
+            return (tmp_path / "plane" / "logs" / "x.log").read_text()
+    finally:
+        await plane.services.stop()
+
+
+async def test_one_is_up_when_its_webhooks_listen_and_not_when_it_says_that_it_is_ready(tmp_path: Path) -> None:
+    assert "hooks" in await come_up_with_webhooks(tmp_path, HOOKS_LATER)
+
+
+async def test_webhooks_that_never_listen_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addons, "WEBHOOKS_WITHIN_S", 0.5)
+    with pytest.raises(TargetError, match=r"the webhooks of x did not listen within 0.5 s"):
+        await come_up_with_webhooks(tmp_path, HOOKS_NEVER)
