@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from harness.targets.node.cgroups import PREFIX, ROOT
 
 _PROC = Path("/proc")
+_OURS = re.compile(PREFIX + r"[0-9a-f]{8}(-|$)")
+"""Others of the harness have names that begin alike."""
 
 
 def things(folder: Path) -> set[str]:
@@ -18,26 +21,32 @@ def things(folder: Path) -> set[str]:
     found |= {f"file {path}" for path in folder.glob("*") if path.name != "logs"}
     found |= {f"file {path}" for path in Path("/var/lib").iterdir()}
     found |= {f"file {path}" for name in ("containers", "pods") for path in Path("/var/log", name).glob("*")}
-    found |= {f"cgroup {path}" for pattern in (f"{PREFIX}*", f"*/{PREFIX}*") for path in ROOT.glob(pattern)}
+    cgroups = {path for pattern in (f"{PREFIX}*", f"*/{PREFIX}*") for path in ROOT.glob(pattern)}
+    found |= {f"cgroup {path}" for path in cgroups if _OURS.match(path.name)}
     found |= {f"process {pid} {words[:120]}" for pid, words in _processes() if str(folder) in words}
     return found
 
 
-def namespaces_of(folder: Path) -> set[str]:
-    """All of the processes that have ``folder`` in their words: the first process of each machine has, and the one that
-    holds their network."""
-    ours = set(_namespaces(os.getpid()))
-    return {name for pid, words in _processes() if str(folder) in words for name in _namespaces(pid)} - ours
+def inhabitants(folder: Path) -> set[str]:
+    """All processes in the namespaces of a run: those of its processes that have ``folder`` in their words, as the
+    first process of each machine has, and the one that holds their network. A pid alone would not do, for they are
+    given out again; nor would the number of a namespace."""
+    everybody = list(_processes())
+    known = {name for pid, words in everybody if str(folder) in words for name in _namespaces(pid)}
+    theirs = known - set(_namespaces(os.getpid()))
+    return {_who(pid, words) for pid, words in everybody if theirs.intersection(_namespaces(pid))}
 
 
-def still_there(namespaces: set[str]) -> set[str]:
-    """Those that a process lives in, or a mount holds."""
-    found = {
-        f"namespace {name} of process {pid} {words[:120]}"
-        for pid, words in _processes()
-        for name in namespaces.intersection(_namespaces(pid))
-    }
-    return found | {f"mount {line}" for line in _mounts() for name in namespaces if name in line}
+def still_there(processes: set[str]) -> set[str]:
+    return processes & {_who(pid, words) for pid, words in _processes()}
+
+
+def _who(pid: int, words: str) -> str:
+    try:
+        began = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        began = "gone"
+    return f"process {pid} of {began} in a namespace of the run: {words[:120]}"
 
 
 def _processes() -> Iterator[tuple[int, str]]:

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from node_leavings import namespaces_of, still_there, things
+from node_leavings import inhabitants, still_there, things
 
 from fakes.config import PoolConfig, WorldConfig
 from harness.targets.choosing import TARGETS
@@ -46,7 +46,7 @@ def one_round(folder: Path, *, kill: bool) -> Round:
         if not line.startswith('{"up'):
             child.kill()
             raise RuntimeError(f"it did not come up; its logs: {folder / 'logs'}")
-        namespaces = namespaces_of(folder)
+        lived = inhabitants(folder)
         ended_s = time.monotonic()
         if kill:
             child.send_signal(signal.SIGKILL)
@@ -55,7 +55,7 @@ def one_round(folder: Path, *, kill: bool) -> Round:
         child.wait()
     left: set[str] = set()
     while time.monotonic() - ended_s < GONE_WITHIN_S:
-        left = (things(folder) - before) | still_there(namespaces)
+        left = (things(folder) - before) | still_there(lived)
         if not left:
             break
         time.sleep(0.2)

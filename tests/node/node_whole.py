@@ -23,7 +23,7 @@ sys.path[:0] = [str(HERE)]
 
 from kubelet_beside import compare  # noqa: E402 - after the path
 from kubelet_scenarios import SCENARIOS  # noqa: E402
-from node_leavings import namespaces_of, still_there, things  # noqa: E402
+from node_leavings import inhabitants, still_there, things  # noqa: E402
 from node_rounds import one_round  # noqa: E402
 
 from harness.errors import HarnessError  # noqa: E402
@@ -73,15 +73,15 @@ def run_experiment(name: str, reports: Path) -> tuple[bool, str]:
 def _run(argv: list[str], folder: Path) -> tuple[int, str, set[str]]:
     """Exit code, last words, and what was left of its machines."""
     before = things(folder)
-    namespaces: set[str] = set()
+    lived: set[str] = set()
     with tempfile.TemporaryFile("w+") as out, subprocess.Popen(argv, cwd=ROOT, stdout=out, stderr=out) as running:
         while running.poll() is None:
-            namespaces |= namespaces_of(folder)
+            lived |= inhabitants(folder)
             time.sleep(LOOK_S)
         out.seek(0)
         words = out.read()[-4000:]
     left = {thing for thing in things(folder) - before if not thing.startswith("file " + str(folder))}
-    return running.returncode, words, left | still_there(namespaces)
+    return running.returncode, words, left | still_there(lived)
 
 
 def experiments(reports: Path, names: list[str] | None) -> int:
