@@ -67,8 +67,8 @@ def recovery(history: History, spec: RecoverySpec) -> Finding:
     there at the recording's end and had its time: taints and cordons, nodes that are not Ready, pods on nodes that
     are gone or that end beyond their grace, claims without a node, gangs that are partly bound.
 
-    UNKNOWN when no disruptive fault came to its end, when the recording ends before the time was up, and when the
-    recorder was blind meanwhile.
+    UNKNOWN when no disruptive fault came to its end, when the recording ends before the time was up (also that of what
+    was wrong already when the last fault was over, and still is), and when the recorder was blind meanwhile.
     """
     ends = fault_ends(history)
     if not ends:
@@ -78,7 +78,7 @@ def recovery(history: History, spec: RecoverySpec) -> Finding:
     start_ns = max(event.t_ns for event in ends)
     hold_ns = span_ns(spec.hold_s_min, scale)
     back = heard_again(history, returned(history, start_ns, hold_ns), hold_ns)
-    left = leftovers(history, span_ns(spec.steady_s_max, scale), start_ns)
+    left, undecided = leftovers(history, span_ns(spec.steady_s_max, scale), start_ns)
     due_ns = start_ns + span_ns(spec.steady_s_max, scale)
     late = back.steady_ns is None or back.steady_ns > due_ns
     early_end = back.steady_ns is None and history.recorded_until_ns < due_ns
@@ -90,6 +90,9 @@ def recovery(history: History, spec: RecoverySpec) -> Finding:
         status, sentence = Status.UNKNOWN, f"the recorder was blind for {gap.kind} after the last fault was over"
     elif early_end:
         status, sentence = Status.UNKNOWN, f"{back.wants} when the recording ended, before its time was up"
+    elif undecided:
+        said = listed([f"{item.kind} {item.name} {item.what}" for item in undecided])
+        status, sentence = Status.UNKNOWN, f"{said} when the recording ended, before its time was up"
     else:
         took = both((back.steady_ns or start_ns) - start_ns, scale)
         status = Status.PASS
@@ -104,7 +107,7 @@ def recovery(history: History, spec: RecoverySpec) -> Finding:
         "left_over": len(left),
     }
     story = _story(history, spec, back, left, wrong) if status is Status.FAIL else ""
-    rows = _evidence(history, ends, back, left)
+    rows = _evidence(history, ends, back, left or undecided)
     return Finding("recovery", Role.CHECK, status, sentence, len(ends), numbers, rows, NEEDS, story=story)
 
 
@@ -208,11 +211,13 @@ def steady(node: Json) -> bool:
     return ready(node) or going(node) or disrupted(node)
 
 
-def leftovers(history: History, limit_ns: int, start_ns: int) -> list[Left]:
-    """What is still wrong at the end, and has been for as long as it may."""
+def leftovers(history: History, limit_ns: int, start_ns: int) -> tuple[list[Left], list[Left]]:
+    """What is still wrong at the end and has been for as long as it may; and what was wrong already when the last fault
+    was over, but has time left. What began later and has time left is the system's daily work."""
     until = history.recorded_until_ns
     found = [*_nodes_left(history), *_pods_left(history), *_claims_left(history), *_gangs_left(history)]
-    return [left for left in found if until - max(left.since_ns, start_ns) > limit_ns]
+    late = [left for left in found if until - max(left.since_ns, start_ns) > limit_ns]
+    return late, [left for left in found if left not in late and left.since_ns <= start_ns]
 
 
 def _nodes_left(history: History) -> list[Left]:
