@@ -18,8 +18,8 @@ def describe(plan: Plan) -> str:
         f"  load        {_load(plan)}",
         f"  arrivals    {stats['rows']} requests, {stats['mean_per_s']:g}/s on average, {stats['peak_per_s']}/s at the"
         f" peak (peak-to-mean {stats['peak_to_mean']:.1f}{_promised(plan)}; CV of gaps {stats['gap_cv']:.1f})",
-        f"  prompts     {_tokens(stats['prompt_tokens'])}",
-        f"  answers     {_tokens(stats['output_tokens'])}",
+        f"  prompts     {_tokens(stats['prompt_tokens'], stats['rows'])}",
+        f"  answers     {_tokens(stats['output_tokens'], stats['rows'])}",
         *_mix(plan),
         f"  schedule    sha256 {plan.schedule.sha256()}",
     ]
@@ -60,7 +60,7 @@ def _mix(plan: Plan) -> list[str]:
         return []
     said = []
     if mix.sessions:
-        said.append(f"{mix.sessions} sessions of up to {mix.turns_max} turns")
+        said.append(f"{mix.sessions} sessions of {mix.turns_mean:.1f} turns on average, {mix.turns_max} at most")
     if mix.with_prefix:
         said.append(f"{mix.shared_prompt_ratio:.0%} of prompt tokens repeat the beginning of an earlier one")
     if mix.not_streamed:
@@ -76,8 +76,9 @@ def _promised(plan: Plan) -> str:
     return "" if plan.peak_to_mean_min is None else f", at least {plan.peak_to_mean_min:g} promised"
 
 
-def _tokens(quantiles: dict[str, int]) -> str:
-    return f"median {quantiles['p50']}, p95 {quantiles['p95']}, longest {quantiles['max']} tokens"
+def _tokens(quantiles: dict[str, int], rows: int) -> str:
+    mean = quantiles["sum"] / max(1, rows)
+    return f"mean {mean:.0f}, median {quantiles['p50']}, p95 {quantiles['p95']}, longest {quantiles['max']} tokens"
 
 
 def _fault(fault: PlannedFault) -> str:

@@ -47,14 +47,14 @@ def draw_turns(sessions: Sessions | None, arrivals: int, seed: int) -> Numbers:
     if sessions is None:
         return np.zeros(arrivals, dtype=np.int64)
     chance = Chance(seed, "sessions")
-    going_on = 1.0 - 1.0 / sessions.turns_mean
+    going_on = 1.0 - 1.0 / (sessions.turns_mean - sessions.turns_min + 1)
     turns = np.zeros(arrivals, dtype=np.int64)
     for index in range(arrivals):
         if chance.uniform() >= sessions.share:
             continue
         # The quantile function of the geometric distribution.
         more = 0 if going_on == 0 else int(ln(1.0 - chance.uniform()) / ln(going_on))
-        turns[index] = min(sessions.turns_max, 1 + more)
+        turns[index] = min(sessions.turns_max, sessions.turns_min + more)
     return turns
 
 

@@ -17,6 +17,8 @@ class MixStats:
 
     tenants: dict[str, int]
     sessions: int
+    turns_mean: float
+    """Of the turns that are planned: past the load's end there are none, nor past the longest context."""
     turns_max: int
     with_prefix: int
     shared_prompt_ratio: float
@@ -31,9 +33,11 @@ def mix_stats(schedule: Schedule) -> MixStats | None:
         return None
     more = More.usual(len(schedule)) if schedule.more is None else schedule.more
     prefixes = more.prefix.tolist()
+    turns = Counter(name for name in schedule.session.tolist() if name)
     return MixStats(
         tenants=dict(sorted(tenants.items())),
-        sessions=len({name for name in schedule.session.tolist() if name}),
+        sessions=len(turns),
+        turns_mean=round(turns.total() / max(1, len(turns)), 3),
         turns_max=int(more.turn.max(initial=0)),
         with_prefix=sum(1 for prefix in prefixes if prefix),
         shared_prompt_ratio=round(shared_tokens(prefixes) / max(1, int(schedule.prompt_tokens.sum())), 6),

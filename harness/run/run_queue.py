@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -47,16 +46,15 @@ def _with_descendants(root: int) -> Iterator[int]:
 
 
 def waited_most(before: dict[tuple[int, int], int], after: dict[tuple[int, int], int]) -> tuple[int, int]:
-    """``(pid, ns)`` of the process whose threads together waited longest between the two looks."""
-    waited: dict[int, int] = defaultdict(int)
-    for (pid, task), ns in after.items():
-        waited[pid] += max(0, ns - before.get((pid, task), ns))
-    return max(waited.items(), key=lambda item: item[1], default=(0, 0))
+    """``(pid, ns)`` of the thread that waited longest between the two looks. Threads are not added up: those of a Go
+    program take turns, and what each waited is not what its work waited."""
+    waits = ((pid, max(0, ns - before.get((pid, task), ns))) for (pid, task), ns in after.items())
+    return max(waits, key=lambda wait: wait[1], default=(0, 0))
 
 
 class RunQueueWatch:
-    """``on_wait(t_ns, ratio, process)``, about once a second from its thread: the process that waited most, and its
-    waiting in seconds per second. Several threads of one process count together, so it may be more than 1."""
+    """``on_wait(t_ns, ratio, process)``, about once a second from its thread: the process whose thread waited most, and
+    that thread's waiting in seconds per second."""
 
     def __init__(self, clock: RunClock, on_wait: Callable[[int, float, str], None]) -> None:
         self._clock = clock

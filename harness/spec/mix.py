@@ -62,12 +62,14 @@ class Sessions(SpecModel):
 
     Turn n+1 is planned after turn n's time, the allowance for its answer (``first_token_ms`` and ``token_ms`` for
     each of its tokens, clock time) and the thinking (scenario seconds). Its prompt is all that was said before, and
-    then as many new tokens as ``tokens.prompt`` gives. The number of turns is geometric with mean ``turns_mean``, at
-    most ``turns_max``; a session also ends before a turn of more than ``context_tokens_max`` tokens, answer included.
+    then as many new tokens as ``tokens.prompt`` gives. The number of turns is ``turns_min`` and a geometric
+    number more, so that the mean is ``turns_mean``, and then cut at ``turns_max``, which lowers it. A session also ends
+    before a turn of more than ``context_tokens_max`` tokens, answer included.
     """
 
     share: Ratio = 1.0
     turns_mean: Annotated[float, Strict(), Field(ge=1, le=1000)]
+    turns_min: Annotated[int, Strict(), Field(ge=1, le=1000)] = 1
     turns_max: Annotated[int, Strict(), Field(ge=1, le=1000)] = 50
     think_s: Time
     first_token_ms: Millis = 500.0
@@ -77,7 +79,12 @@ class Sessions(SpecModel):
     @model_validator(mode="after")
     def _reachable(self) -> Sessions:
         if self.turns_mean > self.turns_max:
-            raise mistake(f"is {self.turns_mean:g}, more than turns_max ({self.turns_max})", key=("turns_mean",))
+            raise mistake(
+                f"is {self.turns_mean:g}, more than turns_max ({self.turns_max})", key=("turns_mean",),
+                hint="for always the same number of turns set turns_min, turns_mean and turns_max to it",
+            )  # fmt: skip
+        if self.turns_mean < self.turns_min:
+            raise mistake(f"is {self.turns_min}, more than turns_mean ({self.turns_mean:g})", key=("turns_min",))
         return self
 
 

@@ -113,6 +113,22 @@ class TestSessions:
         assert turns.mean() == pytest.approx((1 - 0.75**9) / 0.25, rel=0.03)
         assert turns.max() == 9
 
+    def test_the_least_number_of_turns_and_always_the_same(self, tmp_path: Path) -> None:
+        long = PROFILE.replace("duration_s: 600", "duration_s: 3000")
+        for keys, least, mean in (
+            ("turns_mean: 5, turns_min: 4, turns_max: 60", 4, 5.0),
+            ("turns_mean: 5, turns_min: 5, turns_max: 5", 5, 5.0),
+        ):
+            of = SESSIONS.replace("turns_mean: 4, turns_max: 9", keys).replace("time_s: 30", "time_s: 0")
+            schedule = plan(tmp_path, of, profile=long)
+            rows = list(zip(schedule.session.tolist(), schedule.t_ns.tolist(), strict=True))
+            early = {s for s, t_ns in rows if t_ns < 2700e9}  # those that the load's end did not cut short
+            turns = np.array(list(Counter(s for s, _ in rows if s in early).values()))
+            assert turns.min() == least
+            assert turns.mean() == pytest.approx(mean, rel=0.03)
+            stats = mix_stats(schedule)
+            assert stats is not None and stats.turns_mean == pytest.approx(mean, rel=0.05)
+
     def test_a_session_ends_where_its_context_is_full(self, tmp_path: Path) -> None:
         small = SESSIONS.replace("100000", "700")
         schedule = plan(
