@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from harness.checks.stage_limits import limited, stages_of
+from harness.checks.stage_limits import limited, stages_of, untested
 from harness.checks.stories import never_decided_story, scale_up_story
 from harness.checks.story import who
 from harness.checks.unanswered import Unanswered, unanswered_rise
@@ -33,6 +33,11 @@ def scale_up(history: History, spec: ScaleUpSpec) -> Finding:
     fail. UNKNOWN when none was added otherwise, when no load step was marked before one, when the run ended (or its pod
     was withdrawn) before the time was up, or when the recorder was blind while a late one should have been seen: also
     when no answer names its pod, or no endpoint was recorded at all, so that nobody could have seen it serve.
+
+    A limit on a stage (``readable_s_max`` to T0', ``decided_s_max`` T1, ``claimed_s_max`` T3, ``registered_s_max`` T4,
+    ``usable_s_max`` T5, ``started_s_max`` T6, ``loaded_s_max`` T7, ``served_s_max`` T8; the marks are those of
+    ``docs/metrics.md``) is judged for each added replica that needed the stage, also for one that was in time as a
+    whole. One that none needed leaves the check unknown.
     """
     came = replicas_that_came(history)
     limit_ns = span_ns(spec.ready_s_max, history.run.time_scale)
@@ -51,6 +56,9 @@ def scale_up(history: History, spec: ScaleUpSpec) -> Finding:
         *(_row(history, replica, f"replacement of {replica.predecessor}") for replica in replaced),
     )
     sentence = _sentence(history, spec, answers, replaced)
+    if status is Status.PASS and (open_ := untested(history, added, spec)):
+        status = Status.UNKNOWN
+        sentence += f"; but no added replica put {listed(open_)} to the test"
     numbers = _numbers(history, spec, added, replaced)
     late = [replica for replica, answer, _ in answers if answer is Status.FAIL]
     story = scale_up_story(history, late, spec.ready_s_max, by_stage=limited(spec)) if late else ""

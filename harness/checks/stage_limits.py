@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,44 +33,58 @@ def limited(spec: ScaleUpSpec) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """``due_ns`` is when the first stage that was late ran out of time."""
+    """``due_ns`` is when the first stage that was late ran out of time, ``judged`` the keys that were put to the
+    test."""
 
     status: Status
     why: tuple[str, ...] = ()
     due_ns: int | None = None
+    judged: frozenset[str] = frozenset()
 
 
 def stages_of(history: History, replica: Replica, spec: ScaleUpSpec) -> Stages:
-    """FAIL with a few words for each stage that took longer than it may; UNKNOWN where a needed mark was not seen
-    though the replica served; else PASS. A stage that a replica did not need (there was room at once) has no limit.
+    """FAIL with a few words for each stage that took longer than it may; else UNKNOWN where its end was not seen though
+    the replica served, or its beginning was not and it seems too long; else PASS. A stage that a replica did not need
+    (there was room at once) has no limit.
     """
     scale = history.run.time_scale
     late: list[str] = []
+    unsure: list[str] = []
+    judged: set[str] = set()
     due_ns: int | None = None
-    unseen: list[str] = []
-    before_ns = replica.start_ns
-    for name in STAGES[1:]:
+    before_ns, missing = replica.start_ns, ""
+    for name in STAGES[1:] if before_ns is not None else ():
         mark = replica.marks[name]
-        if before_ns is None or not mark.needed:
-            continue
         key, what = LIMITED.get(name, ("", ""))
         limit_s: float | None = getattr(spec, key) if key else None
         limit_ns = None if limit_s is None else span_ns(limit_s, scale)
+        assert before_ns is not None
         if mark.t_ns is not None:
             took_ns = max(0, mark.t_ns - before_ns)
-            if limit_ns is not None and took_ns > limit_ns:
+            judged |= {key} if limit_ns is not None else set()
+            if limit_ns is not None and took_ns > limit_ns and missing:
+                unsure.append(f"{missing} was not seen, so {key} could not be judged")
+            elif limit_ns is not None and took_ns > limit_ns:
                 late.append(f"it waited {both(took_ns, scale)} for {what} ({name}, limit {limit_s:.0f} s)")
                 due_ns = due_ns or before_ns + limit_ns
-            before_ns = max(before_ns, mark.t_ns)
-            continue
-        if replica.served_ns is not None:
-            unseen += [f"{name} was not seen, so {key} could not be judged"] if limit_ns is not None else []
-            continue
-        until_ns = min(history.recorded_until_ns, replica.withdrawn_ns or history.recorded_until_ns)
-        if limit_ns is not None and until_ns - before_ns > limit_ns:
-            late.append(f"it waited for {what} longer than {limit_s:.0f} s ({name})")
-            due_ns = due_ns or before_ns + limit_ns
-        break
-    if late:
-        return Stages(Status.FAIL, tuple(late), due_ns)
-    return Stages(Status.UNKNOWN if unseen else Status.PASS, tuple(unseen))
+            before_ns, missing = max(before_ns, mark.t_ns), ""
+        elif mark.unseen or (mark.needed and replica.served_ns is not None):
+            unsure += [f"{name} was not seen, so {key} could not be judged"] if limit_ns is not None else []
+            judged |= {key} if limit_ns is not None else set()
+            missing = name
+        elif mark.needed:
+            until_ns = min(history.recorded_until_ns, replica.withdrawn_ns or history.recorded_until_ns)
+            if limit_ns is not None and until_ns - before_ns > limit_ns and not missing:
+                late.append(f"it waited for {what} longer than {limit_s:.0f} s ({name})")
+                due_ns = due_ns or before_ns + limit_ns
+                judged.add(key)
+            break
+    status = Status.FAIL if late else Status.UNKNOWN if unsure else Status.PASS
+    return Stages(status, tuple(late or unsure), due_ns, frozenset(judged))
+
+
+def untested(history: History, replicas: Sequence[Replica], spec: ScaleUpSpec) -> list[str]:
+    """Limits that are asked for, and that no replica put to the test."""
+    asked = [key for key, _ in LIMITED.values() if getattr(spec, key) is not None]
+    judged = {key for replica in replicas for key in stages_of(history, replica, spec).judged}
+    return [key for key in asked if key not in judged]

@@ -46,6 +46,8 @@ class Stage:
     note: str = ""
     ref: str = ""
     needed: bool = True
+    unseen: bool = False
+    """Not needed to tell the replica's course, for what came later shows it; but it was, and nobody saw when."""
 
     @property
     def missed(self) -> bool:
@@ -160,7 +162,7 @@ class _Dating:
         note = "" if readable else "the recorder's scrapes did not catch the metric above its target"
         return {
             "T0": Stage(step.t_ns, step.detail, f"marks:{step.index}"),
-            "T0'": Stage(readable, note, needed=readable is not None),
+            "T0'": Stage(readable, note, needed=readable is not None, unseen=readable is None),
         }
 
     def _decided(self, slot: Slot) -> Stage:
@@ -198,7 +200,7 @@ class _Dating:
             elif event is None and mark == "T3" and life is not None:
                 marks[mark] = Stage(None, f"{name} came without a NodeClaim", needed=False)
             elif event is None and mark == "T5" and node:
-                marks[mark] = Stage(None, f"the pod was bound before {name} was seen usable", needed=False)
+                marks[mark] = Stage(None, f"the pod was bound before {name} was seen usable", needed=False, unseen=True)
             else:
                 marks[mark] = Stage(event.t_ns, name, _ref(event)) if event else Stage(None)
         return marks

@@ -1,4 +1,4 @@
-"""Each stage within its own limit; the node's have none to keep where there was room at once."""
+"""Each stage within its own limit."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def case() -> Case:
     story.scale(100, 2)
     story.pod("llm-b", "on-demand-1", 101, running_s=105, ready_s=150)
     story.request(151, "llm-b", ttft_ms=500.0)
-    limits = {"ready_s_max": 300, "decided_s_max": 30, "registered_s_max": 1, "started_s_max": 10, "loaded_s_max": 60}
+    limits = {"ready_s_max": 300, "decided_s_max": 30, "started_s_max": 10, "loaded_s_max": 60}
     return Case(story.build(), ("1 added replica served",), (), limits, 1, {"added_served": 1})
