@@ -135,6 +135,10 @@ class Fault(SpecModel, ABC):
         pools = set(targets) if self.drains else set()
         return tuple(node.name for node in scene.nodes if node.labels.get(NODE_POOL_LABEL) in pools)
 
+    def namespaces(self, ground: Ground) -> tuple[str, ...]:
+        """Where it makes objects, beside the workload's namespace; empty for the whole cluster's."""
+        return ()
+
     def reach_at_once(self, nodes: int) -> int:
         """How many of so many nodes within its reach may be in trouble at the same time."""
         return nodes

@@ -128,11 +128,15 @@ class Hit(Protocol):
     @property
     def ends_s(self) -> float: ...
 
+    @property
+    def takes_nodes(self) -> bool: ...
+
 
 def check_caps(faults: Sequence[Hit], guards: GuardsSpec, nodes_total: int) -> None:
     """Refuses a plan whose faults together hit more than the experiment allows. GPUs are counted once per hit.
 
-    A fault on a pool counts with all nodes of it, at once with as many as it may take at a time."""
+    A fault on a pool counts with all nodes of it, at once with as many as it may take at a time. A node that is lost
+    counts until another can have come for it."""
     on_nodes = [fault for fault in faults if fault.reach]
     nodes = {name for fault in on_nodes for name in fault.reach}
     _cap("nodes_max", "nodes in all", len(nodes), guards.nodes_max, sorted(nodes))
@@ -143,7 +147,7 @@ def check_caps(faults: Sequence[Hit], guards: GuardsSpec, nodes_total: int) -> N
         _cap("nodes_percent_max", f"% of {nodes_total} nodes", percent, guards.nodes_percent_max, sorted(nodes))
     for fault in on_nodes:
         # The most nodes are in trouble at once where some fault begins.
-        then = [f for f in on_nodes if f.starts_s <= fault.starts_s <= f.ends_s]
+        then = [f for f in on_nodes if f.starts_s <= fault.starts_s <= _away_until_s(f)]
         names = sorted({name for f in then for name in f.reach})
         whole = {name for f in then if f.reach_at_once >= len(f.reach) for name in f.reach}
         in_turn = sum(f.reach_at_once for f in then if f.reach_at_once < len(f.reach))
@@ -155,6 +159,14 @@ def check_caps(faults: Sequence[Hit], guards: GuardsSpec, nodes_total: int) -> N
         if nodes_total:
             percent, most = 100 * at_once / nodes_total, guards.nodes_percent_at_once_max
             _cap("nodes_percent_at_once_max", f"% of {nodes_total} nodes {when}", percent, most, names)
+
+
+REPLACED_S = 180.0
+"""Scenario seconds: what a cloud needs to boot a GPU node, and its kubelet to show the GPUs (two to three minutes)."""
+
+
+def _away_until_s(fault: Hit) -> float:
+    return fault.ends_s + (REPLACED_S if fault.takes_nodes else 0.0)
 
 
 def _cap(key: str, what: str, hit: float, most: int | None, names: Sequence[str]) -> None:

@@ -39,6 +39,8 @@ class PlannedFault:
     reach: tuple[str, ...] = ()
     """Nodes that it may take out, also where its target is their pool; ``reach_at_once`` of them at the same time."""
     reach_at_once: int = 0
+    takes_nodes: bool = False
+    """Its nodes are lost, and others must come for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +218,7 @@ def _plan_faults(experiment: Experiment, seed: int, scene: Scene) -> tuple[Plann
                 disruptive=action.fault.disruptive,
                 reach=reach,
                 reach_at_once=action.fault.reach_at_once(len(reach)),
+                takes_nodes=action.fault.takes_nodes,
             )
         )
     return tuple(faults)

@@ -79,7 +79,7 @@ async def find_targets(play: Play, ground: Ground) -> tuple[str, ...]:
         if fidelity_on(type(fault), ground.target) is Fidelity.UNSUPPORTED:
             why = why_unsupported(type(fault), ground.target)
             raise BadInput(f"target {ground.target} does not support {fault.name}: {why}")
-        await _check_opt_in(play.fault_id, ground)
+        await _check_opt_in(play.fault_id, fault, ground)
         spared = await _spared(fault, ground)
         scene = await read_scene(fault, ground, spared)
         targets = tuple(play.planned)
@@ -108,10 +108,18 @@ def _pick(play: Play, scene: Scene, spared: Mapping[str, str]) -> tuple[str, ...
         raise GuardRefused(f"{play.fault_id}: {error.message}; spared are {said}", hint=error.hint) from error
 
 
-async def _check_opt_in(fault_id: str, ground: Ground) -> None:
+async def _check_opt_in(fault_id: str, fault: Fault, ground: Ground) -> None:
     check_system_namespace(fault_id, ground.namespace)
-    if ground.target not in STARTED_BY_US:
-        check_namespace(fault_id, await ground.kube.get(NAMESPACE, ground.namespace))
+    if ground.target in STARTED_BY_US:
+        return
+    for name in sorted({ground.namespace, *fault.namespaces(ground)}):
+        if not name:
+            raise GuardRefused(
+                f"{fault_id}: it would make objects of the whole cluster, for which nobody can opt in",
+                hint="make them by hand before the run, and leave them out of the manifest",
+            )
+        check_system_namespace(fault_id, name)
+        check_namespace(fault_id, await ground.kube.get(NAMESPACE, name))
 
 
 async def _spared(fault: Fault, ground: Ground) -> dict[str, str]:

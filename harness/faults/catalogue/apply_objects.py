@@ -14,7 +14,7 @@ from harness.faults.objects import RUN_LABEL, label_of, namespace_of, read, ref_
 from harness.faults.port import Ground
 from harness.faults.scene import Scene
 from harness.faults.undo import DeleteObjects
-from harness.kube.port import AlreadyExists
+from harness.kube.port import NAMESPACE, AlreadyExists
 from harness.spec.model import Text
 
 
@@ -44,6 +44,13 @@ class ApplyObjects(Fault):
 
     def healed_s(self) -> float | None:
         return None  # undoing waits for them itself, and a pod has a grace of its own
+
+    def namespaces(self, ground: Ground) -> tuple[str, ...]:
+        """But those that the manifest itself brings."""
+        objects = ground.manifest(self.manifest)
+        own = {obj["metadata"]["name"] for resource, obj in objects if resource is NAMESPACE}
+        asked = {namespace_of(resource, obj) for resource, obj in objects if resource is not NAMESPACE}
+        return tuple(sorted(asked - own))
 
     async def inject(self, strike: Strike) -> None:
         ground = strike.ground

@@ -23,6 +23,9 @@ DRIFT_LABEL = "gpu-harness.dev/drift"
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 REACTS_S = 90.0
 """Karpenter looks each 10 s, and 15 s later once more before it acts."""
+REASONS = {"empty": {"Empty"}, "underutilised": {"Empty", "Underutilized"}, "drift": {"Drifted"}}
+"""What Karpenter says in the condition ``DisruptionReason`` of a NodeClaim that it has chosen (karpenter v1,
+pkg/controllers/disruption/types.go). One that has expired is deleted without a word."""
 STAYS_S = 45.0
 """So long a node that is to go does not stay."""
 
@@ -189,9 +192,15 @@ class Consolidation(HoldFault):
             template = {"spec": {"expireAfter": f"{self.expire_after_s:g}s"}}
         return {"disruption": {"budgets": budgets}, "template": template}
 
+    def cannot_on(self, target: str) -> str | None:
+        if self.budget.removesuffix("%").strip("0") == "" and self.why != "expiry" and self.protect == "none":
+            return f"a budget of {self.budget} lets no node go, so it would do nothing"
+        return super().cannot_on(target)
+
     async def signs(self, strike: Strike) -> dict[str, str]:
-        """By pool: how many of the nodes that were there are on their way out, or gone."""
+        """By pool: how many of the nodes that were there are on their way out, or gone, and were chosen for this."""
         nodes, claims = await nodes_of(strike.ground.kube), await claims_of(strike.ground.kube)
+        of = {str((claim.get("status") or {}).get("nodeName") or name): claim for name, claim in claims.items()}
         if self.protect == "all":
             return self._held_back(strike, nodes, claims)
         new = [name for name, claim in claims.items() if name not in strike.before and pool_of(claim) == self.pool]
@@ -199,13 +208,23 @@ class Consolidation(HoldFault):
             return {}
         leaving: dict[str, list[str]] = {}
         for name, pool in strike.before.items():
-            sign = going(nodes[name], claims.get(name)) if name in nodes else "the Node is gone"
-            if sign:
+            sign = going(nodes[name], of.get(name)) if name in nodes else "the Node is gone"
+            if self._chosen(strike, name, of.get(name)) and sign:
                 leaving.setdefault(pool, []).append(f"{name}: {sign}")
         instead = f"; {', '.join(new)} was ordered instead" if self.cheaper else ""
         return {
             pool: f"{pool}: {', '.join(said)}{instead}" for pool, said in leaving.items() if len(said) >= self.nodes_min
         }
+
+    def _chosen(self, strike: Strike, name: str, claim: Json | None) -> bool:
+        """Whether the node goes for the reason of this fault, and not because an instance was lost or its Node deleted.
+        What was said once is kept, since the claim may be gone when its node is looked for."""
+        if self.why == "expiry":
+            return True
+        said = condition(claim, "DisruptionReason") if claim is not None else {}
+        if said.get("status") == "True" and said.get("reason") in REASONS[self.why]:
+            strike.unchanged_s(f"chosen {name}", str(said["reason"]))
+        return f"chosen {name}" in strike.notes
 
     def _held_back(self, strike: Strike, nodes: Mapping[str, Json], claims: Mapping[str, Json]) -> dict[str, str]:
         """Karpenter has found every one of them fit to go, and for longer than it takes to act none of them goes."""

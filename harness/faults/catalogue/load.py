@@ -23,7 +23,7 @@ from harness.faults.load_process import LOAD, load_of
 from harness.faults.port import Ground
 from harness.faults.senses import senses_of
 from harness.faults.undo import NothingLeft
-from harness.spec.model import Count, CountFromZero, Ratio, Text
+from harness.spec.model import Count, CountFromZero, Text
 
 BY_OUR_GATEWAY: FidelityMap = dict.fromkeys(("embedded", "controlplane", "node", "kind"), Fidelity.NATIVE)
 """The requests are real everywhere; that they came is seen where the gateway counts them by user."""
@@ -191,7 +191,7 @@ class ClientHangUps(LoadFault):
         ),
     )
 
-    ratio: Ratio = 0.5
+    ratio: Annotated[float, Strict(), Field(gt=0, le=1)] = 0.5
     after_tokens: Count = 5
 
     def change(self, fault_id: str) -> LoadChange:

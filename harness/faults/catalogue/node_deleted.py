@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from harness.errors import TargetError
 from harness.faults.fault import NodeFault, Strike, Variant
 from harness.faults.fidelity import KUBECONFIG, ON_MACHINES, Fidelity, FidelityMap
 from harness.faults.permissions import Need
@@ -45,8 +46,8 @@ class NodeDeleted(NodeFault):
             strike.will_undo(NothingLeft(f"Node {name} is the system's to replace, or its kubelet's to register anew"))
             try:
                 await strike.ground.kube.delete(NODE, name, uid=strike.before.get(name))
-            except NotFound:
-                continue  # somebody was faster; the signs will say
+            except NotFound as error:
+                raise TargetError(f"Node {name} is gone, and somebody else took it") from error
 
     async def signs(self, strike: Strike) -> dict[str, str]:
         now = await nodes_of(strike.ground.kube)

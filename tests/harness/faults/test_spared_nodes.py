@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from faults_ground import add_namespace, add_node, make_ground, make_kube
 
 from fakes.kube.local import LocalKube
 from harness.errors import GuardRefused
+from harness.faults.catalogue.apply_objects import ApplyObjects
 from harness.faults.catalogue.capacity import CapacityRefused
 from harness.faults.catalogue.consolidation import Consolidation
 from harness.faults.catalogue.node_deleted import NodeDeleted
@@ -19,7 +21,7 @@ from harness.faults.fault import Fault
 from harness.faults.guards import OPT_IN_LABEL
 from harness.faults.port import Ground
 from harness.faults.spared import OBSERVER_LABEL, spared_nodes
-from harness.kube.port import NAMESPACE, NODE_POOL, PDB, POD
+from harness.kube.port import CONFIG_MAP, NAMESPACE, NODE, NODE_POOL, PDB, POD
 from harness.run.playing import NoTargets, Play, check_pools, find_targets, read_pods
 
 NS = "inference"
@@ -108,6 +110,30 @@ async def test_in_a_cluster_of_others_the_namespace_opts_in(kube: LocalKube, tmp
         assert refused.value.hint == f"kubectl label namespace inference {OPT_IN_LABEL}=allowed"
         await kube.patch(NAMESPACE, NS, {"metadata": {"labels": OPEN}})
         assert await picked(ground, fault) == ("Deployment/llm",)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "refused"),
+    [
+        ({"kind": "ConfigMap", "metadata": {"name": "x", "namespace": NS}}, None),
+        ({"kind": "ConfigMap", "metadata": {"name": "x", "namespace": "kube-system"}}, "is the system's own"),
+        ({"kind": "ConfigMap", "metadata": {"name": "x"}}, "namespace default did not opt in"),
+        ({"kind": "Node", "metadata": {"name": "x"}}, "objects of the whole cluster"),
+    ],
+)
+async def test_in_a_cluster_of_others_all_namespaces_of_a_manifest_opt_in(
+    kube: LocalKube, tmp_path: Path, manifest: dict[str, Any], refused: str | None
+) -> None:
+    objects = ((NODE if manifest["kind"] == "Node" else CONFIG_MAP, manifest),)
+    fault = ApplyObjects.model_validate({"after_s": 0, "manifest": "objects.yaml"})
+    await kube.patch(NAMESPACE, NS, {"metadata": {"labels": OPEN}})
+    async with make_ground(tmp_path, kube, target="kubeconfig") as ground:
+        ground = replace(ground, manifest=lambda name: objects)
+        if refused is None:
+            assert await picked(ground, fault)
+        else:
+            with pytest.raises(GuardRefused, match=refused):
+                await picked(ground, fault)
 
 
 async def test_in_a_cluster_of_others_a_node_pool_opts_in(kube: LocalKube, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,16 @@ def test_caps_on_what_all_faults_hit_together(guards: GuardsSpec, refused: str |
     else:
         with pytest.raises(GuardRefused, match=refused):
             check_caps(faults, guards, 10)
+
+
+def test_a_node_that_is_lost_counts_until_another_can_have_come() -> None:
+    deleted = [
+        replace(fault(f"d-{i}", (name,), at, at), action="node_deleted", takes_nodes=True)
+        for i, (name, at) in enumerate([("a", 300.0), ("b", 300.1), ("c", 600.0)])
+    ]
+    with pytest.raises(GuardRefused, match=r"2 nodes at once at scenario second 300\.1"):
+        check_caps(deleted, GuardsSpec(nodes_at_once_max=1), 10)
+    check_caps([deleted[0], deleted[2]], GuardsSpec(nodes_at_once_max=1), 10)
 
 
 NODES = [FleetNode(f"on-demand-{i}", {NODE_POOL_LABEL: "on-demand"}, gpus=4) for i in range(1, 6)]
