@@ -170,19 +170,25 @@ class _World:
         nodes, pods, groups = (lives(history.objects, kind) for kind in ("Node", "Pod", "PodGroup"))
         self.all: list[Life] = [*nodes, *pods, *groups, *targets]
         self._was_ready: set[str] = set()
+        self._went = ""
+        """The workload itself, where somebody deleted it: then nobody wants a replica, and nothing serves."""
         self._now: dict[str, dict[str, Json]] = {"Node": {}, "Pod": {}, "PodGroup": {}, "target": {}}
 
     def take(self, life: Life, obj: Json | None) -> None:
         kind = "target" if life.uid in self._targets else life.kind
         if obj is None:
             self._now[kind].pop(life.uid, None)
+            self._went = f"{life.kind} {life.name} was gone" if kind == "target" else self._went
         else:
+            self._went = "" if kind == "target" else self._went
             self._now[kind][life.uid] = obj
             if kind == "Node" and ready(obj):
                 self._was_ready.add(life.uid)
 
     def wants(self) -> str:
         """The first thing that is not as it should be; empty when all is."""
+        if self._went:
+            return self._went
         pods = self._now["Pod"]
         wanted = sum(int(t.get("spec", {}).get("replicas", 1)) for t in self._now["target"].values())
         serving = sum(1 for uid in self._workload if (pod := pods.get(uid)) and ready(pod) and not going(pod))

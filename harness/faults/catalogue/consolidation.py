@@ -16,7 +16,7 @@ from harness.faults.port import Ground
 from harness.faults.scene import Scene
 from harness.faults.sight import claims_of, condition, going, nodes_of, pool_of
 from harness.faults.undo import ObjectRef, RestoreFields
-from harness.kube.port import NODE, NODE_POOL, Json, NotFound
+from harness.kube.port import EVENT, NODE, NODE_POOL, Json, Kube, NotFound
 from harness.spec.model import Count, Flag, Seconds, Text
 
 DRIFT_LABEL = "gpu-harness.dev/drift"
@@ -206,24 +206,28 @@ class Consolidation(HoldFault):
         new = [name for name, claim in claims.items() if name not in strike.before and pool_of(claim) == self.pool]
         if self.cheaper and not new:
             return {}
+        gone = [name for name in strike.before if name not in nodes and name not in of]
+        told = await _told_of(strike.ground.kube, gone) if self.why != "expiry" and gone else {}
         leaving: dict[str, list[str]] = {}
         for name, pool in strike.before.items():
             sign = going(nodes[name], of.get(name)) if name in nodes else "the Node is gone"
-            if self._chosen(strike, name, of.get(name)) and sign:
+            if self._chosen(strike, name, of.get(name), told.get(name, "")) and sign:
                 leaving.setdefault(pool, []).append(f"{name}: {sign}")
         instead = f"; {', '.join(new)} was ordered instead" if self.cheaper else ""
         return {
             pool: f"{pool}: {', '.join(said)}{instead}" for pool, said in leaving.items() if len(said) >= self.nodes_min
         }
 
-    def _chosen(self, strike: Strike, name: str, claim: Json | None) -> bool:
+    def _chosen(self, strike: Strike, name: str, claim: Json | None, told: str) -> bool:
         """Whether the node goes for the reason of this fault, and not because an instance was lost or its Node deleted.
-        What was said once is kept, since the claim may be gone when its node is looked for."""
+        What was said once is kept, since the claim may be gone when its node is looked for. An empty node is gone
+        before anybody looks: then the event tells."""
         if self.why == "expiry":
             return True
         said = condition(claim, "DisruptionReason") if claim is not None else {}
-        if said.get("status") == "True" and said.get("reason") in REASONS[self.why]:
-            strike.unchanged_s(f"chosen {name}", str(said["reason"]))
+        reason = str(said.get("reason", "")) if said.get("status") == "True" else told
+        if reason in REASONS[self.why]:
+            strike.unchanged_s(f"chosen {name}", reason)
         return f"chosen {name}" in strike.notes
 
     def _held_back(self, strike: Strike, nodes: Mapping[str, Json], claims: Mapping[str, Json]) -> dict[str, str]:
@@ -247,3 +251,13 @@ class Consolidation(HoldFault):
             f"{self.nodes_min} of the NodePool's nodes get karpenter.sh/disrupted, are being deleted or gone",
             "kubectl describe nodepool, events DisruptionBlocked and Unconsolidatable; do budgets or pods forbid it?",
         )
+
+
+async def _told_of(kube: Kube, names: Sequence[str]) -> dict[str, str]:
+    """Karpenter's reason by Node, from its events ``DisruptionTerminating`` ("Disrupting Node: Empty")."""
+    told: dict[str, str] = {}
+    for event in (await kube.list(EVENT)).items:
+        about = (event.get("involvedObject") or {}).get("name")
+        if event.get("reason") == "DisruptionTerminating" and about in names:
+            told[str(about)] = str(event.get("message", "")).rpartition(": ")[2]
+    return told
