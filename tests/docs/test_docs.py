@@ -116,7 +116,7 @@ def examples_of_load_profiles() -> list[str]:
     return re.findall(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("number", range(len(examples_of_load_profiles())))
 def test_the_worked_examples_can_be_planned(number: int, tmp_path: Path) -> None:
     (tmp_path / "load.yaml").write_text(examples_of_load_profiles()[number])
     stamps = (f"2023-11-16 18:{i // 60:02}:{i % 60:02},{50 + i},9" for i in range(600))
