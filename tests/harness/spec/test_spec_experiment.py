@@ -199,7 +199,7 @@ def test_the_world_is_the_one_of_the_fakes(load: Any) -> None:
     assert set(get_args(PlantedBugName)) == {bug.value for bug in PlantedBug}
     assert set(get_args(PresetName)) == set(PRESETS)
     assert set(get_args(CapacityType)) == {"spot", "on-demand"}
-    own = {"seed", "time_scale", "gateway_namespace", "gateway_service", "aside"}
+    own = {"seed", "time_scale", "gateway_namespace", "gateway_service", "aside", "called"}
     assert {f.name for f in dataclasses.fields(WorldConfig)} == own | set(WorldSpec.model_fields)
 
 
