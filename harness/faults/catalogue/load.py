@@ -31,6 +31,7 @@ QUIET_S = 30.0
 """Scenario seconds without one more of them after which they are over."""
 BYTES_PER_TOKEN_MIN = 2.0
 """Of any prompt in a tokenizer's own words: English takes four."""
+_REQUESTS, _BYTES = "gateway_user_requests_total", "gateway_user_request_bytes_total"
 _BY_USER = r'^{name}\{{user="([^"]*)"\}} ([0-9.e+]+)'
 _LEFT = re.compile(r"^gateway_client_left_total\{[^}]*\} ([0-9.e+]+)", re.M)
 
@@ -107,9 +108,24 @@ class _Crowd(LoadFault):
         """Half of those that a clock second brings, and at least one, tell a crowd from a straggler."""
         return max(1.0, self.added_per_s / 2)
 
+    async def remember(self, ground: Ground, targets: Sequence[str]) -> Mapping[str, str]:
+        """What users had sent before, for a tenant of that name may be there already."""
+        text = await senses_of(ground).gateway_text() or ""
+        counted = {
+            f"{name} {user}": value
+            for name in (_REQUESTS, _BYTES)
+            for user, value in re.findall(_BY_USER.format(name=name), text, re.M)
+        }
+        return {**await super().remember(ground, targets), **counted}
+
+    def since(self, strike: Strike, text: str, name: str) -> float:
+        """What a counter of its user has grown by since before it."""
+        user = self.user(strike.fault_id)
+        return _by_user(text, name, user) - float(strike.before.get(f"{name} {user}", 0))
+
     def seen(self, strike: Strike, text: str) -> tuple[float, str]:
         user = self.user(strike.fault_id)
-        count = _by_user(text, "gateway_user_requests_total", user)
+        count = self.since(strike, text, _REQUESTS)
         if count < self.seen_count():
             return count, ""
         return count, f"{count:.0f} requests of user {user} came to the gateway"
@@ -175,7 +191,7 @@ class LongPrompts(_Crowd):
 
     def seen(self, strike: Strike, text: str) -> tuple[float, str]:
         count, sign = super().seen(strike, text)
-        size = _by_user(text, "gateway_user_request_bytes_total", self.user(strike.fault_id)) / count if count else 0.0
+        size = self.since(strike, text, _BYTES) / count if count else 0.0
         long = size >= BYTES_PER_TOKEN_MIN * self.prompt_tokens
         return count, f"{sign}, of {size:.0f} bytes each" if sign and long else ""
 

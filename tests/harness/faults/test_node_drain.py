@@ -10,10 +10,11 @@ import pytest
 from faults_ground import add_namespace, add_node, make_ground, make_kube, make_log, stages
 
 from fakes.kube.local import LocalKube
+from harness.errors import TargetError
 from harness.faults.catalogue.node_drain import RETRY_S, NodeDrain
 from harness.faults.fault import NodePick
 from harness.faults.life import run_fault
-from harness.kube.port import PDB, POD, NotFound
+from harness.kube.port import NODE, PDB, POD, NotFound
 
 pytestmark = pytest.mark.looptime
 NAMESPACE = "inference"
@@ -66,3 +67,13 @@ async def test_one_that_is_never_let_through_ends_with_its_hold_and_is_told_so(t
         took_s = ground.clock.scenario_s(round((asyncio.get_running_loop().time() - began_s) * 1e9))
     assert 90 < took_s < 400
     assert (await kube.get(POD, "p", NAMESPACE))["metadata"].get("deletionTimestamp") is None
+
+
+async def test_a_node_without_pods_is_nothing_to_drain(tmp_path: Path) -> None:
+    kube = make_kube()
+    await add_namespace(kube, NAMESPACE)
+    await add_node(kube, "n1")
+    async with make_ground(tmp_path, kube) as ground:
+        with pytest.raises(TargetError, match="n1 runs no pod that a drain could move"):
+            await run_fault(DRAIN, "node_drain-1", ("n1",), ground, make_log(ground))
+    assert "unschedulable" not in (await kube.get(NODE, "n1"))["spec"]
