@@ -48,9 +48,9 @@ class NodeDrain(HoldFault, NodeFault):
 
     async def inject(self, strike: Strike) -> None:
         kube = strike.ground.kube
-        if idle := sorted(set(strike.targets) - set(strike.before.values())):
+        if not set(strike.targets) & set(strike.before.values()):
             raise TargetError(
-                f"{', '.join(idle)} runs no pod that a drain could move",
+                f"{', '.join(strike.targets)} runs no pod that a drain could move",
                 hint="name a node that serves, or begin later",
             )
         for name in strike.targets:
@@ -91,7 +91,7 @@ class NodeDrain(HoldFault, NodeFault):
         return gone > 0 or refused == 0
 
     async def signs(self, strike: Strike) -> dict[str, str]:
-        """A node that takes no pods, and whose pods of before are on their way or gone."""
+        """A node that takes no pods, and whose pods of before are on their way or gone, if it had any: one has."""
         nodes, pods = await nodes_of(strike.ground.kube), await pods_of(strike.ground)
         found: dict[str, str] = {}
         for name, node in nodes.items():
@@ -99,7 +99,7 @@ class NodeDrain(HoldFault, NodeFault):
                 continue
             had = [pod for pod, where in strike.before.items() if where == name]
             going = [p for p in had if p not in pods or pods[p]["metadata"].get("deletionTimestamp")]
-            if going:
+            if going or not had:
                 found[name] = f"{name}: takes no pods, and {len(going)} of {len(had)} pods go"
         return found
 
