@@ -30,7 +30,7 @@ def pods_hit(case: Case, hit: Collection[str], among: Collection[str], what: str
     if (told := _parted(_pod_traits(case), hit, spared)) is not None:
         mine, theirs = told
         every = f"all {len(hit)} {what}s" if len(hit) > 1 else f"{hit[0]}, the only one"
-        return f"hit: {every} {mine}; not hit: the {len(spared)} {theirs}"
+        return f"hit: {every} {_were(mine, len(hit))}; not hit: the {len(spared)} {_were(theirs, len(spared))}"
     on = f" on {listed(nodes, _NAMED)}" if nodes else ""
     names = f" ({listed(hit, _NAMED)})" if len(hit) <= _NAMED else ""
     return f"hit: {len(hit)} of {count(len(among), what)}{names}{on}"
@@ -47,8 +47,13 @@ def nodes_hit(case: Case, hit: Collection[str], among: Collection[str] | None = 
         return f"hit: all {len(hit)} nodes" if len(hit) > 1 else f"hit: {hit[0]}, the only one"
     if (told := _parted(_node_traits(case), hit, spared)) is not None:
         mine, theirs = told
-        return f"hit: {listed(hit, _NAMED)}, {mine}; not hit: {listed(spared, _NAMED)}, {theirs}"
+        here, there = _were(mine, len(hit)), _were(theirs, len(spared))
+        return f"hit: {listed(hit, _NAMED)}, {here}; not hit: {listed(spared, _NAMED)}, {there}"
     return f"hit: {listed(hit, _NAMED)}; not hit: {listed(spared, _NAMED)}"
+
+
+def _were(trait: str, number: int) -> str:
+    return trait.replace("that were ", "that was ", 1) if number == 1 else trait
 
 
 def around_the_fault(case: Case, moments_ns: Iterable[int]) -> str:
