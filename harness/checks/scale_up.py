@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from harness.checks.stage_limits import limited, stages_of, untested
+from harness.checks.stage_limits import Stages, limited, stages_of, untested
 from harness.checks.stories import never_decided_story, scale_up_story
 from harness.checks.story import who
 from harness.checks.unanswered import Unanswered, unanswered_rise
@@ -24,6 +25,14 @@ _BLINDING = frozenset({"Pod", "Node", "ReplicaSet", "Deployment", "EndpointSlice
 _ORDER = {Status.FAIL: 0, Status.UNKNOWN: 1, Status.PASS: 2}
 _NAMED = 5
 """Replicas that the sentence names; the others stand in the evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    replica: Replica
+    status: Status
+    why: str
+    stages: Stages
 
 
 def scale_up(history: History, spec: ScaleUpSpec) -> Finding:
@@ -45,22 +54,18 @@ def scale_up(history: History, spec: ScaleUpSpec) -> Finding:
     replaced = [replica for replica in came if replica.origin is Origin.REPLACEMENT]
     if not added and (rise := unanswered_rise(history, limit_ns)) is not None:
         return _never_decided(history, spec, rise, replaced)
-    answers = [(replica, *_judge(history, replica, spec)) for replica in added]
-    answers.sort(key=lambda answer: _ORDER[answer[1]])
-    status = answers[0][1] if answers else Status.UNKNOWN
+    answers = sorted((_judge(history, replica, spec) for replica in added), key=lambda answer: _ORDER[answer.status])
+    status = answers[0].status if answers else Status.UNKNOWN
     evidence = (
-        *(
-            _row(history, replica, f"added, {why}", _late(history, replica, answer, spec))
-            for replica, answer, why in answers
-        ),
+        *(_row(history, a.replica, f"added, {a.why}", _late(history, a, spec)) for a in answers),
         *(_row(history, replica, f"replacement of {replica.predecessor}") for replica in replaced),
     )
     sentence = _sentence(history, spec, answers, replaced)
-    if status is Status.PASS and (open_ := untested(history, added, spec)):
+    if status is Status.PASS and (open_ := untested([answer.stages for answer in answers], spec)):
         status = Status.UNKNOWN
         sentence += f"; but no added replica put {listed(open_)} to the test"
     numbers = _numbers(history, spec, added, replaced)
-    late = [replica for replica, answer, _ in answers if answer is Status.FAIL]
+    late = [answer.replica for answer in answers if answer.status is Status.FAIL]
     story = scale_up_story(history, late, spec.ready_s_max, by_stage=limited(spec)) if late else ""
     return Finding("scale_up", Role.CHECK, status, sentence, len(added), numbers, evidence, NEEDS, story=story)
 
@@ -90,7 +95,7 @@ def took_ns(replica: Replica) -> int | None:
     return replica.served_ns - replica.start_ns
 
 
-def _judge(history: History, replica: Replica, spec: ScaleUpSpec) -> tuple[Status, str]:
+def _judge(history: History, replica: Replica, spec: ScaleUpSpec) -> Answer:
     """As a whole and by its stages: the worse of the two answers, and where both are as bad, both reasons."""
     status, why = _judge_whole(history, replica, span_ns(spec.ready_s_max, history.run.time_scale))
     stages = stages_of(history, replica, spec)
@@ -99,8 +104,8 @@ def _judge(history: History, replica: Replica, spec: ScaleUpSpec) -> tuple[Statu
     if by_stage is Status.FAIL and _blind(history, start_ns, end_ns):
         by_stage, reasons = Status.UNKNOWN, (*reasons, "but the recorder was blind")
     if not reasons or _ORDER[by_stage] > _ORDER[status]:
-        return status, why
-    return by_stage, f"{why}, and {', '.join(reasons)}"
+        return Answer(replica, status, why, stages)
+    return Answer(replica, by_stage, f"{why}, and {', '.join(reasons)}", stages)
 
 
 def _judge_whole(history: History, replica: Replica, limit_ns: int) -> tuple[Status, str]:
@@ -148,11 +153,9 @@ def _name(replica: Replica) -> str:
     return replica.pod or "a replica without a pod"
 
 
-def _sentence(
-    history: History, spec: ScaleUpSpec, answers: list[tuple[Replica, Status, str]], replaced: list[Replica]
-) -> str:
+def _sentence(history: History, spec: ScaleUpSpec, answers: list[Answer], replaced: list[Replica]) -> str:
     scale = history.run.time_scale
-    times = [took for replica, _, _ in answers if (took := took_ns(replica)) is not None]
+    times = [took for answer in answers if (took := took_ns(answer.replica)) is not None]
     apart = ""
     if replaced:
         came = sum(1 for replica in replaced if replica.served_ns is not None)
@@ -160,7 +163,7 @@ def _sentence(
         apart += f", of which {came or 'none'} served" if came < len(replaced) else ""
     if not answers:
         return f"no replica was added during the load, so scaling up was not put to the test{apart}"
-    troubled = [why for _, status, why in answers if status is not Status.PASS]
+    troubled = [answer.why for answer in answers if answer.status is not Status.PASS]
     if troubled:
         lead = (
             f"{len(troubled)} of {count(len(answers), 'added replica')} not in time (limit {spec.ready_s_max:.0f} s): "
@@ -191,14 +194,15 @@ def _numbers(history: History, spec: ScaleUpSpec, added: list[Replica], replaced
     }
 
 
-def _late(history: History, replica: Replica, answer: Status, spec: ScaleUpSpec) -> dict[str, Value]:
+def _late(history: History, answer: Answer, spec: ScaleUpSpec) -> dict[str, Value]:
     """What one that is late waited for when its time was up, by one word."""
-    if answer is not Status.FAIL or replica.start_ns is None:
+    replica = answer.replica
+    if answer.status is not Status.FAIL or replica.start_ns is None:
         return {}
     due_ns = replica.start_ns + span_ns(spec.ready_s_max, history.run.time_scale)
     took = took_ns(replica)
     if took is not None and replica.start_ns + took <= due_ns:  # in time as a whole: a stage of it was late
-        due_ns = stages_of(history, replica, spec).due_ns or due_ns
+        due_ns = answer.stages.due_ns or due_ns
     return {"waited_for": waiting_at(history, replica, due_ns).what.value}
 
 

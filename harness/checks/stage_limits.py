@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -83,8 +83,8 @@ def stages_of(history: History, replica: Replica, spec: ScaleUpSpec) -> Stages:
     return Stages(status, tuple(late or unsure), due_ns, frozenset(judged))
 
 
-def untested(history: History, replicas: Sequence[Replica], spec: ScaleUpSpec) -> list[str]:
+def untested(judged: Iterable[Stages], spec: ScaleUpSpec) -> list[str]:
     """Limits that are asked for, and that no replica put to the test."""
+    tested = frozenset[str]().union(*(stages.judged for stages in judged))
     asked = [key for key, _ in LIMITED.values() if getattr(spec, key) is not None]
-    judged = {key for replica in replicas for key in stages_of(history, replica, spec).judged}
-    return [key for key in asked if key not in judged]
+    return [key for key in asked if key not in tested]

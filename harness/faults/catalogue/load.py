@@ -71,7 +71,14 @@ class LoadFault(HoldFault, PartFault):
         return 120.0
 
     async def remember(self, ground: Ground, targets: Sequence[str]) -> Mapping[str, str]:
-        return {"left": str(_left(await senses_of(ground).gateway_text() or ""))}
+        """What the gateway had counted before: clients that left, and by user, for one of that name may be there."""
+        text = await senses_of(ground).gateway_text() or ""
+        by_user = {
+            f"{name} {user}": value
+            for name in (_REQUESTS, _BYTES)
+            for user, value in re.findall(_BY_USER.format(name=name), text, re.M)
+        }
+        return {"left": str(_left(text)), **by_user}
 
     async def inject(self, strike: Strike) -> None:
         """The plan's requests go out by themselves; without a load of the plan there would be none."""
@@ -107,16 +114,6 @@ class _Crowd(LoadFault):
     def seen_count(self) -> float:
         """Half of those that a clock second brings, and at least one, tell a crowd from a straggler."""
         return max(1.0, self.added_per_s / 2)
-
-    async def remember(self, ground: Ground, targets: Sequence[str]) -> Mapping[str, str]:
-        """What users had sent before, for a tenant of that name may be there already."""
-        text = await senses_of(ground).gateway_text() or ""
-        counted = {
-            f"{name} {user}": value
-            for name in (_REQUESTS, _BYTES)
-            for user, value in re.findall(_BY_USER.format(name=name), text, re.M)
-        }
-        return {**await super().remember(ground, targets), **counted}
 
     def since(self, strike: Strike, text: str, name: str) -> float:
         """What a counter of its user has grown by since before it."""
