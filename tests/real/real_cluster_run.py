@@ -6,18 +6,13 @@ The same file runs on real kubelets and on the embedded cluster, where its pods 
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
 from real_install import RealVllm
+from real_ran import Ran, play
 from real_server import process_image
 
-ROOT = Path(__file__).resolve().parents[2]
 RUN_S = 2400
 POWER_LOSS_S, DRAIN_S, LOAD_S = 30, 90, 390
 """The node is NotReady some 52 s after it fell silent, which is when budgets and endpoints hear of it."""
@@ -79,21 +74,6 @@ send:
   deadline_s: 120
   lag_ms_p99_max: 5000
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    target: str
-    code: int
-    folder: Path
-    out: str
-
-    @property
-    def verdict(self) -> dict[str, Any]:
-        return json.loads((self.folder / "verdict.json").read_text())
-
-    def finding(self, check: str) -> dict[str, Any]:
-        return next(f for f in self.verdict["findings"] if f["check"] == check)
 
 
 def experiment(places: RealVllm, target: str) -> dict[str, Any]:
@@ -159,13 +139,6 @@ def experiment(places: RealVllm, target: str) -> dict[str, Any]:
 
 
 def run(places: RealVllm, target: str, seed: int, reports: Path) -> Ran:
+    options = ("--target", target, "--plain", "--seed", str(seed))
     folder = reports / f"{target}-{seed}"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "experiment.yaml").write_text(yaml.safe_dump(experiment(places, target), sort_keys=False))
-    (folder / "llm.yaml").write_text(MANIFEST)
-    (folder / "load.yaml").write_text(LOAD)
-    argv = [sys.executable, "-m", "harness.cli", "run", str(folder / "experiment.yaml"), "--target", target, "--plain"]
-    argv += ["--seed", str(seed), "--reports", str(folder / "run")]
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=RUN_S, check=False)
-    runs = sorted((folder / "run").glob("*/*"))
-    return Ran(target, done.returncode, runs[-1] if runs else folder, done.stdout + done.stderr)
+    return play(target, folder, experiment(places, target), MANIFEST, LOAD, *options, limit_s=RUN_S)

@@ -22,9 +22,10 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "real_vllm")]
 
-from real_cluster_run import Ran, run  # noqa: E402 - after the path
+from real_cluster_run import run  # noqa: E402 - after the path
 from real_cluster_steps import Steps, side_by_side, steps_of  # noqa: E402
 from real_install import SLOW, CannotInstall, installed  # noqa: E402
+from real_ran import Ran  # noqa: E402
 
 from harness.errors import HarnessError  # noqa: E402
 from harness.stack.build import build  # noqa: E402

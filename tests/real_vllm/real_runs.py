@@ -7,17 +7,13 @@ SIGTERM (no preStop hook), streams take seconds, and the second replica stays: w
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
 from real_install import RealVllm
+from real_ran import Ran, play
 from real_server import process_image
 
-ROOT = Path(__file__).resolve().parents[2]
 RUN_S = 1500
 ARGS = {
     "default shutdown": [],
@@ -73,21 +69,6 @@ send:
   deadline_s: 90
   lag_ms_p99_max: 2000
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    name: str
-    code: int
-    folder: Path
-    out: str
-
-    @property
-    def verdict(self) -> dict[str, Any]:
-        return json.loads((self.folder / "verdict.json").read_text())
-
-    def finding(self, check: str) -> dict[str, Any]:
-        return next(f for f in self.verdict["findings"] if f["check"] == check)
 
 
 def experiment(places: RealVllm) -> dict[str, Any]:
@@ -147,19 +128,5 @@ def experiment(places: RealVllm) -> dict[str, Any]:
 
 def run(places: RealVllm, name: str, reports: Path) -> Ran:
     folder = reports / name.strip("-").replace(" ", "-")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "experiment.yaml").write_text(yaml.safe_dump(experiment(places), sort_keys=False))
-    (folder / "llm.yaml").write_text(MANIFEST.replace("ARGS", json.dumps(ARGS[name])))
-    (folder / "load.yaml").write_text(LOAD)
-    argv = [
-        sys.executable,
-        "-m",
-        "harness.cli",
-        "run",
-        str(folder / "experiment.yaml"),
-        "--reports",
-        str(folder / "run"),
-    ]
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=RUN_S, check=False)
-    runs = sorted((folder / "run").glob("*/*"))
-    return Ran(name, done.returncode, runs[-1] if runs else folder, done.stdout + done.stderr)
+    manifest = MANIFEST.replace("ARGS", json.dumps(ARGS[name]))
+    return play(name, folder, experiment(places), manifest, LOAD, limit_s=RUN_S)

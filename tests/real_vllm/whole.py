@@ -17,7 +17,8 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "fakes/vllm")]
 
 from real_install import CannotInstall, RealVllm, installed  # noqa: E402 - after the path
 from real_parity import compare  # noqa: E402
-from real_runs import ARGS, Ran, run  # noqa: E402
+from real_ran import Ran  # noqa: E402
+from real_runs import ARGS, run  # noqa: E402
 from real_server import NotServing  # noqa: E402
 
 CANNOT_CODE = 77
