@@ -1,7 +1,8 @@
 """Real vLLM servers beside the fake, and as the pods of an experiment. ``make test-real-vllm``.
 
 Exits 0 when all came out as it should, 1 when something did not, 77 with the reason where there can be no real vLLM
-(1 instead with REQUIRE=1). ``--only parity|runs`` does a part; ``--reports DIR`` keeps the runs.
+(1 instead with REQUIRE=1). ``--only parity|runs|default|drain`` does a part (``default`` and ``drain`` are one run
+each); ``--reports DIR`` keeps the runs.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from real_server import NotServing  # noqa: E402
 
 CANNOT_CODE = 77
 MEMORY_GIB_MIN = 8
+DEFAULT, DRAIN = ARGS
+RUNS = {"parity": (), "runs": (DEFAULT, DRAIN), "default": (DEFAULT,), "drain": (DRAIN,)}
+"""Which runs a part has."""
 
 
 def why_not() -> str | None:
@@ -47,14 +51,14 @@ def judged(ran: Ran) -> bool:
     """By default a real server loses what it is answering, and the verdict names it; given time it loses nothing."""
     drain = ran.finding("graceful_drain")
     print(f"{ran.name}: exit code {ran.code}; graceful_drain {drain['status']}: {drain['sentence']}\n  {ran.folder}")
-    if ran.name == "default shutdown":
+    if ran.name == DEFAULT:
         return ran.code == 1 and drain["status"] == "fail" and "request" in drain["sentence"]
     return drain["status"] == "pass"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", choices=("parity", "runs"))
+    parser.add_argument("--only", choices=tuple(RUNS))
     parser.add_argument("--reports", type=Path, default=HERE.parents[1] / "reports/real-vllm")
     args = parser.parse_args()
     try:
@@ -66,20 +70,19 @@ def main() -> int:
         return 1 if os.environ.get("REQUIRE") == "1" else CANNOT_CODE
     args.reports.mkdir(parents=True, exist_ok=True)
     failed = 0
-    if args.only != "runs":
+    if args.only in (None, "parity"):
         try:
             failed += parity(places, args.reports)
         except NotServing as error:
             print(f"parity: {error}")
             failed += 1
-    if args.only != "parity":
-        for name in ARGS:
-            ran = run(places, name, args.reports)
-            if not (ran.folder / "verdict.json").exists():
-                print(f"{name}: no verdict:\n{ran.out[-3000:]}")
-                failed += 1
-            else:
-                failed += not judged(ran)
+    for name in RUNS[args.only or "runs"]:
+        ran = run(places, name, args.reports)
+        if not (ran.folder / "verdict.json").exists():
+            print(f"{name}: no verdict:\n{ran.out[-3000:]}")
+            failed += 1
+        else:
+            failed += not judged(ran)
     return min(failed, 1)
 
 
