@@ -123,6 +123,7 @@ check: $(READY)  ## typing and lint
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@MYPYPATH=benchmarks:. $(BIN)/mypy benchmarks/*.py
 
 format: $(READY)  ## rewrite the code's layout
 	@$(BIN)/ruff check --fix .

@@ -41,7 +41,7 @@ class Sweep:
     fitted: str
 
 
-SWEEPS = (
+SWEEPS: tuple[Sweep, ...] = (
     Sweep(
         "llama-70b-fp8-h100-tp2", "NIM, 70B FP8, TP2 (zivbeker42/llm-guesstimator)", 5000, 500,
         (

@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from peers.arrivals import arrivals_s
@@ -119,7 +120,10 @@ def tell(shape: Shape, folder: Path, port: int) -> int:
     """Writes the load's schedule and settings into the folder; history time 0, on the monotonic clock."""
     count = shape.requests
     moments_s = arrivals_s(shape.rate_per_s, shape.seconds, together=shape.together)
-    table = {"t_ns": [round(t_s * NS_PER_S) for t_s in moments_s], "prompt_tokens": [100] * count}
+    table: dict[str, list[int] | list[str]] = {
+        "t_ns": [round(t_s * NS_PER_S) for t_s in moments_s],
+        "prompt_tokens": [100] * count,
+    }
     table |= {"output_tokens": [shape.tokens] * count, "tenant": [""] * count, "session": [""] * count}
     pd.DataFrame(table).to_parquet(folder / "schedule.parquet", index=False)
     api = {"url": f"http://127.0.0.1:{port}", "model": "m"}
@@ -145,7 +149,7 @@ def peer(name: str, shape: Shape, folder: Path) -> Measured:
         }  # fmt: skip
         told = subprocess.run(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     found = re.search(r'\{"tokens": .*\}', told)
-    said = json.loads(found[0]) if found else {"tokens": 0}
+    said: dict[str, Any] = json.loads(found[0]) if found else {"tokens": 0}
     assert said["tokens"] == shape.requests * shape.tokens, f"{name} did not read all: {said['tokens']}"
     return Measured(name, said["tokens"], said["cpu_s"], bias_ns(said["first_ns"], folder / "sent"))
 

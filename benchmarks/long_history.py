@@ -97,7 +97,7 @@ def _write_requests(
     history: Path, table: pd.DataFrame, copies: list[tuple[int, int]], span_ns: int, wanted: int
 ) -> list[tuple[int, int, int]]:
     """Returns (round, cell, row of the sample) of each request."""
-    times = [name for name in table if name.endswith("_ns") and name not in ("gap_max_ns", "hang_up_ns")]
+    times = [name for name in map(str, table) if name.endswith("_ns") and name not in ("gap_max_ns", "hang_up_ns")]
     repeats = max(1, -(-wanted // (len(copies) * len(table))))
     frames: list[pd.DataFrame] = []
     planned: list[tuple[int, int, int]] = []

@@ -3,8 +3,9 @@
 ``python benchmarks/soak.py [--seconds 600] [--rate 10] [--tokens 200]``
 
 The same process and server as in ``load.py``. One line a minute: the largest resident set in that minute, and how late
-its sends were. Memory is flat when the second half needs no more than a twentieth more than the first; the first minute
-does not count, in which the process fills its pools.
+its sends were. Memory is flat when the second half needs no more than a twentieth more than the first, and lag does not
+grow when the second half's median is at most a quarter above the first's; the first minute does not count, in which the
+process fills its pools. Exits with 1 otherwise.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from harness.run.load import settings as load_settings
 
 MINUTE_S = 60
 GROWTH_MAX = 1.05
+LAG_GROWTH_MAX = 1.25
 
 
 def main() -> None:
@@ -37,7 +39,7 @@ def main() -> None:
     parser.add_argument("--pace", type=float, default=50, help="tokens per second of each stream")
     args = parser.parse_args()
     shape = Shape(args.rate, args.seconds, args.tokens, args.pace)
-    with tempfile.TemporaryDirectory() as name, source(shape) as port:
+    with tempfile.TemporaryDirectory() as name, source(shape, Path(name) / "sent") as port:
         folder = Path(name)
         start_ns = tell(shape, folder, port)
         argv = [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--headless", "--only-summary"]
@@ -65,12 +67,18 @@ def say(used: list[tuple[float, float]], ends: pd.DataFrame, begins_ns: int) -> 
     for which, lags in lag_ms.groupby(minute):
         most = memory[memory.index == which].max()
         print(f"{which:6} {most:11.1f} {lags.median():12.2f} {lags.quantile(0.99):5.1f} {lags.max():5.1f}")
-    counted = memory[memory.index >= 1]
-    half = counted.index.max() // 2 if len(counted) else 0
-    first, second = counted[counted.index <= half].max(), counted[counted.index > half].max()
+    half = minute.max() // 2
+    early, late = (minute >= 1) & (minute <= half), minute > half
+    if not early.any() or not late.any():
+        sys.exit("too short to have two halves after its first minute")
+    first, second = memory[(memory.index >= 1) & (memory.index <= half)].max(), memory[memory.index > half].max()
     flat = second <= first * GROWTH_MAX
     print(f"memory: {first:.1f} MB, then {second:.1f} MB: {'flat' if flat else 'it grows'}")
-    sys.exit(0 if flat else 1)
+    before, after = lag_ms[early].median(), lag_ms[late].median()
+    prompt = after <= before * LAG_GROWTH_MAX
+    print(f"lag p50: {before:.2f} ms, then {after:.2f} ms: {'it does not grow' if prompt else 'it grows'}")
+    whole = bool((ends["outcome"] == "ok").all())
+    sys.exit(0 if flat and prompt and whole else 1)
 
 
 def _resident_mb(pid: int) -> float:
