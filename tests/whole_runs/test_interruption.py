@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import time
@@ -35,6 +36,7 @@ def healed(folder: Path) -> bool:
 def interrupt(after_s: float, number: signal.Signals, reports: Path) -> Ended:
     """``after_s`` only chooses the moment; nothing asserted below depends on where in the run it falls."""
     process = start("run", str(SHORT), "--plain", "--reports", str(reports))
+    _until_it_listens(process.pid)
     until = time.monotonic() + after_s
     lines: list[str] = []
     assert process.stdout is not None
@@ -45,6 +47,18 @@ def interrupt(after_s: float, number: signal.Signals, reports: Path) -> Ended:
     process.send_signal(number)
     ended = finish(process, reports)
     return Ended(ended.code, "".join(lines) + ended.out, ended.folder)
+
+
+def _until_it_listens(pid: int) -> None:
+    """Before its first line a Python program dies of a signal as Python lets it, and nothing has begun."""
+    status = Path(f"/proc/{pid}/status")
+    deadline = time.monotonic() + 60
+    while status.exists() and time.monotonic() < deadline:
+        caught = re.search(r"^SigCgt:\s*(\w+)$", status.read_text(), re.MULTILINE)
+        if caught is None or int(caught[1], 16) >> (signal.SIGTERM - 1) & 1:
+            return
+        time.sleep(0.001)
+    assert not status.exists(), "the command never got its handlers"
 
 
 @pytest.mark.parametrize(("moment", "after_s"), MOMENTS)

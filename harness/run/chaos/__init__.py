@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Any
 
 
 def discover(discover_system: bool = True) -> dict[str, Any]:
     """What ``chaos discover`` lists of us."""
-    # Only here, because the supervisor imports this package for its command and needs no chaoslib.
+    # Only here: the supervisor imports this package for its command and needs no chaoslib, and every import before the
+    # command has its handlers (`harness.cli`) is a moment in which Ctrl-C shows a traceback.
+    from importlib.metadata import version
+
     from harness.run.chaos.lib import discover_actions, discover_probes, initialize_discovery_result
 
     discovery: dict[str, Any] = initialize_discovery_result("gpu-harness", version("gpu-harness"), "kubernetes")
