@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from harness.errors import TargetError
 from harness.faults.objects import RUN_LABEL, run_label
-from harness.faults.undo import UNDO_FILE, replay
+from harness.faults.undo import UNDO_FILE, replay, replay_text
 from harness.faults.world_control import ForwardingWorld, WorldControl
 from harness.kube.port import (
     CONFIG_MAP,
@@ -104,6 +104,7 @@ class ClusterJournal:
         for _ in range(TRIES):
             try:
                 found = await self._kube.get(CONFIG_MAP, kept_name(self._label), self._namespace)
+                self._check_no_more_in(found)
                 await self._kube.update(CONFIG_MAP, found | {"data": self._data()})
                 return
             except NotFound:
@@ -118,9 +119,27 @@ class ClusterJournal:
         raise TargetError(f"{kept_name(self._label)} was overtaken by others {TRIES} times")
 
     async def remove(self) -> None:
+        """Raises TargetError where it knows of changes that the file does not: then it is all that is left of them."""
         with contextlib.suppress(NotFound):
-            await self._kube.delete(CONFIG_MAP, kept_name(self._label), self._namespace)
+            found = await self._kube.get(CONFIG_MAP, kept_name(self._label), self._namespace)
+            self._check_no_more_in(found)
+            await self._kube.delete(
+                CONFIG_MAP, kept_name(self._label), self._namespace, uid=found["metadata"]["uid"]
+            )  # fmt: skip
         self._note().unlink(missing_ok=True)
+
+    def _check_no_more_in(self, found: Json) -> None:
+        """The file was ahead when it was whole. One that lost lines must not take them away here, too."""
+        known = {entry.seq: entry.undo for entry in replay(self._run_dir / UNDO_FILE).entries}
+        kept = replay_text(str((found.get("data") or {}).get(UNDO_FILE, "")))
+        lost = [str(e) for e in kept.pending if e.seq not in known or known[e.seq] != e.undo]
+        if lost or kept.damaged:
+            raise TargetError(
+                f"ConfigMap {kept_name(self._label)} knows of changes that {UNDO_FILE} here does not: "
+                + ", ".join((*lost, *kept.damaged)),
+                hint=f"heal from it: gpu-harness sweep --target {self._about.target}, with --kubeconfig, --context and "
+                "--namespace where it is not the cluster of `up`",
+            )
 
     def _note(self) -> Path:
         return self._run_dir / KEPT_FILE

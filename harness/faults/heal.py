@@ -11,6 +11,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from harness.clock import START_NS_ENV, RunClock, monotonic_ns
 from harness.errors import HarnessError
 from harness.faults.cluster_journal import KEPT_FILE, ClusterJournal, JournalFirstKube, JournalFirstWorld
@@ -185,7 +187,10 @@ async def _watch(
         kind = FAULTS.get(about.fault)
         if kind is None:
             return None, ""
-        fault = kind.model_validate(about.arguments)
+        try:
+            fault = kind.model_validate(about.arguments)
+        except ValidationError:
+            return None, ""  # of another version, which could look; the change is undone all the same
         return await watch_healing(Strike(fault, ground, fault_id, about.targets), watch_s)
 
     return await asyncio.gather(*(watch(fault_id, about) for fault_id, about in healed.items()))

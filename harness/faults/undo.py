@@ -6,12 +6,14 @@ line that says how to undo it. Lines are only ever added; a torn last line belon
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_type_hints
 
 from harness.errors import GuardRefused
 from harness.faults.port import Clock
@@ -118,12 +120,26 @@ def undo_from_json(raw: Mapping[str, Any]) -> Undo:
         raise ValueError(f"unknown kind of undo {raw.get('kind')!r}")
     try:
         if "objects" in values:
-            values["objects"] = tuple(ObjectRef(**ref) for ref in values["objects"])
+            values["objects"] = tuple(_typed(ObjectRef(**ref)) for ref in values["objects"])
         if "object" in values:
-            values["object"] = ObjectRef(**values["object"])
-        return known(**values)
+            values["object"] = _typed(ObjectRef(**values["object"]))
+        undo: Undo = _typed(known(**values))
+        return undo
     except (TypeError, KeyError) as error:
         raise ValueError(f"undo of kind {raw.get('kind')!r}: {error}") from error
+
+
+def _typed(value: Any) -> Any:
+    """The dataclass itself, once its values are what it says: whoever undoes it must not stumble over them."""
+    hints = get_type_hints(type(value))
+    for field in fields(value):
+        wanted, found = _TYPES.get(hints[field.name]), getattr(value, field.name)
+        if wanted is not None and (not isinstance(found, wanted) or isinstance(found, bool)):
+            raise TypeError(f"{field.name} is {found!r}, no {wanted.__name__}")
+    return value
+
+
+_TYPES: Mapping[Any, type] = {str: str, int: int, Json: dict}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,19 +180,26 @@ class Replay:
 
 
 def replay(path: Path) -> Replay:
-    """A journal that does not exist is an empty one: nothing was ever changed."""
+    """A journal that does not exist is an empty one: nothing was ever changed. One that cannot be read is damaged."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return Replay()
+    except OSError as error:
+        return Replay(damaged=(f"{path.name}: it cannot be read: {error.strerror or error}",))
+    return replay_text(text, path.name)
+
+
+def replay_text(text: str, name: str = UNDO_FILE) -> Replay:
+    """The same of what a journal holds; ``name`` is only for what is damaged in it."""
     whole = text[: text.rfind("\n") + 1]
     entries: dict[int, UndoEntry] = {}
     damaged: list[str] = []
-    for number, line in enumerate(whole.splitlines(), start=1):
+    for number, line in enumerate(whole.split("\n")[:-1], start=1):
         try:
             _apply(json.loads(line), entries)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            damaged.append(f"{path.name}:{number}: {type(error).__name__}: {error}")
+        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+            damaged.append(f"{name}:{number}: {type(error).__name__}: {error}")
     return Replay(tuple(entries.values()), tuple(damaged))
 
 
@@ -190,6 +213,8 @@ def _apply(raw: Mapping[str, Any], entries: dict[int, UndoEntry]) -> None:
             except ValueError as error:
                 undo, detail = None, str(error)
             about = _about(raw.get("about"))
+            if seq in entries:
+                raise ValueError(f"change {seq} is there already")
             entries[seq] = UndoEntry(seq, int(raw["t_ns"]), str(raw["fault_id"]), undo, False, detail, about)
         case "undone" | "failed":
             entry = entries[seq]
@@ -200,7 +225,13 @@ def _apply(raw: Mapping[str, Any], entries: dict[int, UndoEntry]) -> None:
 
 
 def _about(raw: Mapping[str, Any] | None) -> About | None:
-    return None if raw is None else About(str(raw["fault"]), raw["arguments"], tuple(raw["targets"]))
+    """None also where it makes no sense: the change is undone all the same, only nobody can look at its effect."""
+    try:
+        return (
+            None if raw is None else About(str(raw["fault"]), dict(raw["arguments"]), tuple(map(str, raw["targets"])))
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def overlap(one: Undo, other: Undo) -> str | None:
@@ -237,7 +268,10 @@ class UndoJournal:
     def before(self, fault_id: str, undo: Undo, about: About | None = None) -> int:
         """Call before the change it undoes. When this returns, the line is on disk. GuardRefused where another fault
         has changed the same and not taken it back yet: the second change could not be undone rightly."""
-        self._drop_torn_tail()
+        with self._alone():
+            return self._before(fault_id, undo, about)
+
+    def _before(self, fault_id: str, undo: Undo, about: About | None) -> int:
         entries = self.replay().entries
         for entry in entries:
             if entry.done or entry.undo is None or entry.fault_id == fault_id:
@@ -248,7 +282,7 @@ class UndoJournal:
                     hint="let the one end before the other begins",
                 )
         seq = max((entry.seq for entry in entries), default=0) + 1
-        new = not self.path.exists()
+        new = not entries
         append_line(
             self.path,
             {
@@ -266,22 +300,32 @@ class UndoJournal:
         return seq
 
     def undone(self, seq: int, detail: str = "") -> None:
-        append_line(self.path, {"seq": seq, "op": "undone", "detail": detail}, sync=True)
+        self._end("undone", seq, detail)
 
     def failed(self, seq: int, detail: str) -> None:
-        append_line(self.path, {"seq": seq, "op": "failed", "detail": detail}, sync=True)
+        self._end("failed", seq, detail)
+
+    def _end(self, op: str, seq: int, detail: str) -> None:
+        with self._alone():
+            append_line(self.path, {"seq": seq, "op": op, "detail": detail}, sync=True)
 
     def replay(self) -> Replay:
         return replay(self.path)
 
-    def _drop_torn_tail(self) -> None:
-        """A torn line is a change that was never made; left in place it would swallow the next line."""
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Faults run in several threads and processes of a run: of two that come at once the second must see the
+        first one's line, or both changes get one number and one of them is forgotten. The lock ends with its holder."""
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            # A torn line is a change that was never made; left in place it would swallow the next line.
             data = self.path.read_bytes()
-        except FileNotFoundError:
-            return
-        if data and not data.endswith(b"\n"):
-            os.truncate(self.path, data.rfind(b"\n") + 1)
+            if data and not data.endswith(b"\n"):
+                os.ftruncate(fd, data.rfind(b"\n") + 1)
+            yield
+        finally:
+            os.close(fd)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -79,7 +79,15 @@ def sweep(run_dirs: Sequence[Path], *, heal: bool, say: Callable[[str], None]) -
     """All of them, one after another. FAIL where something stands, or would without ``heal``."""
     if not run_dirs:
         say("nothing is left: every change of every run found here has been undone")
-    return tell([asyncio.run(sweep_one(run_dir, heal=heal)) for run_dir in run_dirs], say)
+    return tell([_swept(run_dir, heal=heal) for run_dir in run_dirs], say)
+
+
+def _swept(run_dir: Path, *, heal: bool) -> Leftover:
+    """What is wrong with one run's folder must not keep the others from being healed."""
+    try:
+        return asyncio.run(sweep_one(run_dir, heal=heal))
+    except (HarnessError, ApiError, OSError) as error:
+        return Leftover(str(run_dir), Found.LEFT, (f"{type(error).__name__}: {error}",))
 
 
 def tell(leftovers: Iterable[Leftover], say: Callable[[str], None]) -> ExitCode:

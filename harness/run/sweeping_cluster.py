@@ -85,7 +85,11 @@ async def _sweep_one(kube: HttpKube, connection: Connection, fingerprint: str, k
         return Leftover(where, Found.LEFT, (f"refused: it is {said}, and of {of}, not of this one",))
     with tempfile.TemporaryDirectory(prefix="gpu-harness-sweep-") as folder:
         run_dir = Path(folder)
-        (run_dir / UNDO_FILE).write_text((kept.get("data") or {}).get(UNDO_FILE, ""))
+        if (text := (kept.get("data") or {}).get(UNDO_FILE)) is None:
+            return Leftover(
+                where, Found.LEFT, (f"{said}, but it holds no {UNDO_FILE}: nobody knows what that changed",)
+            )
+        (run_dir / UNDO_FILE).write_text(text)
         journal = replay(run_dir / UNDO_FILE)
         pending = tuple(f"{e}; by hand: {by_hand(e.undo)}" for e in journal.pending) + journal.damaged
         try:
@@ -108,7 +112,7 @@ async def _heal(
         # The switches of an emulated world are those of our own connection: no address is taken from the cluster.
         careful = replace(ground, only_of=MANAGER, load=_load_on(about.host, ground))
         report = await heal_pending(careful, None, watch_s=LOOKS_S, in_flight_s=IN_FLIGHT_S)
-    if report.left:
+    if report.left or replay(run_dir / UNDO_FILE).damaged:
         data = {**(kept.get("data") or {}), UNDO_FILE: (run_dir / UNDO_FILE).read_text()}
         await kube.update(CONFIG_MAP, kept | {"data": data})
     else:

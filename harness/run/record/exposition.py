@@ -24,7 +24,7 @@ class MetricSample:
 def parse_metrics(text: str) -> Iterator[MetricSample]:
     """Raises ``ValueError`` on a line that is none of the format. Buckets of histograms are left out: too many rows for
     what they tell at this rate; their sums and counts stay."""
-    for line in text.splitlines():
+    for line in text.split("\n"):  # what else Unicode takes for the end of a line may stand in a label
         if not line or line.startswith("#"):
             continue
         found = _SAMPLE.match(line)

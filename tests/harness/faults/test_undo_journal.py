@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,9 +21,11 @@ from harness.faults.undo import (
     Undo,
     UndoJournal,
     replay,
+    replay_text,
     undo_from_json,
     undo_to_json,
 )
+from harness.faults.undoing import by_hand
 
 CLOCK = RunClock(0)
 CANCEL = CancelInterruption("i-spot-1", "spot-1")
@@ -76,6 +82,79 @@ def test_a_crash_at_any_byte_of_the_last_line_leaves_the_lines_before_and_room_f
         journal.before("c-1", RESUME)
         read = journal.replay()
         assert ([e.fault_id for e in read.entries], read.damaged) == (["a-1", "c-1"], ())
+
+
+def test_a_torn_line_does_not_swallow_what_became_of_the_others(tmp_path: Path) -> None:
+    journal = UndoJournal(tmp_path, CLOCK)
+    seq = journal.before("a-1", CANCEL)
+    with journal.path.open("a") as file:
+        file.write('{"seq":2,"t_ns":0,"op":"pla')
+    journal.undone(seq)
+    assert (journal.replay().pending, journal.replay().damaged) == ((), ())
+
+
+def test_changes_of_several_threads_at_once_are_all_remembered(tmp_path: Path) -> None:
+    """Faults in the background run in threads of their own. Two with one number would be one that is forgotten."""
+
+    def change(thread: int) -> list[int]:
+        journal = UndoJournal(tmp_path, CLOCK)
+        return [journal.before(f"f-{thread}", ResetKnob("k", f"{thread}-{n}")) for n in range(5)]
+
+    with ThreadPoolExecutor(4) as pool:
+        given = [seq for seqs in pool.map(change, range(4)) for seq in seqs]
+    assert sorted(given) == list(range(1, 21)) and len(replay(tmp_path / "undo.jsonl").pending) == 20
+
+
+def test_two_changes_with_one_number_are_never_taken_for_one(tmp_path: Path) -> None:
+    journal = UndoJournal(tmp_path, CLOCK)
+    journal.before("a-1", CANCEL)
+    journal.path.write_text(journal.path.read_text() * 2)
+    assert journal.replay().damaged == ("undo.jsonl:2: ValueError: change 1 is there already",)
+
+
+def test_what_separates_lines_in_unicode_separates_none_here(tmp_path: Path) -> None:
+    journal = UndoJournal(tmp_path, CLOCK)
+    seq = journal.before("a-1", RestoreFields(NODE, {"a": "x\u2028y\x85z"}, {"a": None}))
+    journal.undone(seq, "said: \u2029")
+    assert (len(journal.replay().entries), journal.replay().pending, journal.replay().damaged) == (1, (), ())
+
+
+def test_a_journal_that_cannot_be_read_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / "undo.jsonl").mkdir()
+    assert replay(tmp_path / "undo.jsonl").damaged == ("undo.jsonl: it cannot be read: Is a directory",)
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield at
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in inner:
+        yield from places(part, (*at, key))
+
+
+def with_junk(value: Any, at: tuple[Any, ...], junk: Any) -> Any:
+    if not at:
+        return junk
+    value = deepcopy(value)
+    holder = value
+    for key in at[:-1]:
+        holder = holder[key]
+    holder[at[-1]] = junk
+    return value
+
+
+@pytest.mark.parametrize("junk", [None, True, -1, 1e999, float("nan"), 10**400, "", "x", [], {}, ["x"], {"a": 1}])
+@pytest.mark.parametrize(
+    "undo", [CANCEL, RESUME, DELETE, ResetKnob("k", "t"), RestoreFields(ObjectRef("v1", "Node", "n"), {"a": 1}, {})]
+)
+def test_whatever_stands_in_a_line_it_is_a_change_that_is_named_or_damage(undo: Undo, junk: Any) -> None:
+    about = {"fault": "f", "arguments": {"a": 1}, "targets": ["t"]}
+    line = {"seq": 1, "t_ns": 0, "fault_id": "f-1", "op": "planned", "undo": undo_to_json(undo), "about": about}
+    line = json.loads(json.dumps(line))
+    for at in places(line):
+        found = replay_text(json.dumps(with_junk(line, at, junk)) + "\n")
+        assert found.pending or found.damaged, at
+        for entry in found.pending:
+            assert by_hand(entry.undo), at
 
 
 def test_a_complete_line_that_makes_no_sense_is_reported_not_skipped_in_silence(tmp_path: Path) -> None:

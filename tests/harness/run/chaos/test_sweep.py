@@ -15,7 +15,15 @@ from chaos_world import ChaosRun, action, chaos_run, experiment, spot
 from harness.clock import RunClock
 from harness.errors import ExitCode
 from harness.faults.objects import RUN_LABEL
-from harness.faults.undo import UNDO_FILE, CancelInterruption, DeleteObjects, ObjectRef, UndoJournal
+from harness.faults.undo import (
+    UNDO_FILE,
+    About,
+    CancelInterruption,
+    DeleteObjects,
+    NothingLeft,
+    ObjectRef,
+    UndoJournal,
+)
 from harness.kube.port import CONFIG_MAP, LEASE, NotFound
 from harness.run.lease import RunLease
 from harness.run.lock import hold_lock
@@ -142,6 +150,25 @@ def test_a_line_that_nobody_can_read_is_never_taken_for_healed(dead: ChaosRun, s
     assert sweep([dead.folder], heal=True, say=said.append) is ExitCode.FAIL
     assert f"{UNDO_FILE}:" in "\n".join(said)
     assert not extra_exists(dead)
+
+
+def test_what_another_version_calls_its_faults_keeps_nobody_from_healing(dead: ChaosRun, said: list[str]) -> None:
+    journal = UndoJournal(dead.folder, RunClock(0, 1.0))
+    for n, about in enumerate(
+        (About("no_such_fault", {}, ("x",)), About("spot_interruption", {"of": "an old version"}, ("spot-1",)))
+    ):
+        journal.before(f"old-{n}", NothingLeft("it was like this"), about)
+    assert sweep([dead.folder], heal=True, say=said.append) is ExitCode.PASS, said
+    assert not extra_exists(dead) and dead.undo.pending == ()
+
+
+def test_a_folder_that_is_broken_keeps_no_other_from_being_healed(dead: ChaosRun, said: list[str]) -> None:
+    broken = dead.folder / "a-broken-one"
+    (broken / UNDO_FILE).mkdir(parents=True)
+    found = list(find_runs([dead.folder]))
+    assert set(found) == {broken, dead.folder}
+    assert sweep(sorted(found, reverse=True), heal=True, say=said.append) is ExitCode.FAIL
+    assert "it cannot be read: Is a directory" in "\n".join(said) and not extra_exists(dead)
 
 
 def test_without_a_connection_it_says_which_changes_stand(dead: ChaosRun, said: list[str]) -> None:

@@ -134,6 +134,51 @@ def test_with_the_folder_the_journal_in_the_cluster_goes_as_well(dead: ChaosRun)
     assert kept(dead) == [] and list(find_runs([dead.folder])) == []
 
 
+def lose_all(lines: list[str]) -> list[str]:
+    return []
+
+
+def garble_the_first(lines: list[str]) -> list[str]:
+    return ["\0" * 40 + "\n", *lines[1:]]
+
+
+def number_twice(lines: list[str]) -> list[str]:
+    return [lines[0], lines[1].replace('"seq":2', '"seq":1')]
+
+
+@pytest.mark.parametrize("lose", [lose_all, garble_the_first, number_twice])
+def test_a_journal_that_lost_lines_does_not_take_them_away_in_the_cluster(
+    dead: ChaosRun, lose: Callable[[list[str]], list[str]]
+) -> None:
+    """What is left of a disk that was full, or of a machine that lost its power."""
+    file = dead.folder / UNDO_FILE
+    file.write_text("".join(lose(file.read_text().splitlines(keepends=True))))
+    left = asyncio.run(sweep_one(dead.folder, heal=True))
+    said = "\n".join(left.lines)
+    assert left.found is Found.LEFT and "gpu-harness sweep --target" in said, said
+    assert len(kept(dead)) == 1
+    assert [left.found for left in swept(dead)] == [Found.HEALED], "and from there all is healed"
+    assert set(dead.world.states().values()) == {"running"} and not there(dead, "extra") and kept(dead) == []
+
+
+def cut(data: dict[str, Any]) -> None:
+    del data[UNDO_FILE]
+
+
+def garble(data: dict[str, Any]) -> None:
+    data[UNDO_FILE] += "x\n"
+
+
+@pytest.mark.parametrize(("spoil", "healed"), [(cut, False), (garble, True)])
+def test_a_journal_in_the_cluster_that_nobody_can_read_is_kept_for_people(
+    dead: ChaosRun, spoil: Callable[[dict[str, Any]], Any], healed: bool
+) -> None:
+    change(dead, spoil)
+    (left,) = swept(dead)
+    assert left.found is Found.LEFT and UNDO_FILE in "\n".join(left.lines), left.lines
+    assert there(dead, "extra") is not healed and len(kept(dead)) == 1
+
+
 def test_one_that_is_held_by_a_finalizer_stays_until_it_is_gone(dead: ChaosRun) -> None:
     patch = dead.world.kube.patch
     dead.world.do(patch(CONFIG_MAP, "extra", {"metadata": {"finalizers": ["example.com/hold"]}}, NS))
