@@ -28,6 +28,7 @@ class PlantedBug(StrEnum):
     SERVER_ANSWERS_LATE = "server_answers_late"
     SERVER_DECODES_SLOWLY = "server_decodes_slowly"
     MODEL_LOADS_SLOWLY = "model_loads_slowly"
+    SERVER_HEALTHY_WHILE_LOADING = "server_healthy_while_loading"
     SERVER_STUTTERS = "server_stutters"
     SERVER_CHOKES_ON_LONG_PROMPTS = "server_chokes_on_long_prompts"
     SERVER_SERVES_THE_URGENT_LATE = "server_serves_the_urgent_late"

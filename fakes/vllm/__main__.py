@@ -18,6 +18,7 @@ from fakes.vllm.presets import DEFAULT_PROFILE, PROFILES, SOURCES
 from fakes.vllm.server import ModelServer
 
 USAGE_CODE = 2
+TROUBLE = "of the fake: what goes wrong"
 DESCRIPTION = """\
 A model server that answers as vLLM 0.32 does, without a GPU and without a model: its HTTP, its streams, its
 /metrics, its scheduler, and its ways of shutting down. It takes vLLM's own flags for what it models; flags that only
@@ -48,7 +49,7 @@ def parser() -> Parser:
     own.add_argument("--warm-up-s", type=float, default=0.0, metavar="S", help="after that, until the port is open")
     own.add_argument("--time-scale", type=float, default=1.0, metavar="X", help="scenario seconds per clock second")
     own.add_argument("--fake-seed", type=int, default=0, metavar="N", help="of ids and of how an abort ends")
-    _add_trouble(made.add_argument_group("of the fake: what goes wrong"))
+    _add_trouble(made.add_argument_group(TROUBLE))
     return made
 
 
@@ -58,6 +59,7 @@ def _add_trouble(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--healthy-while-loading", action="store_true", help="/health says 200 before it can serve")
     group.add_argument("--slow-gpu-step-s", type=float, default=0.0, metavar="S", help="no step is shorter")
     group.add_argument("--late-s", type=float, default=0.0, metavar="S", help="each request waits before the engine")
+    group.add_argument("--stutters", action="store_true", help="stands still for a second now and then")
     group.add_argument("--failing-share", type=float, default=0.0, metavar="0..1", help="requests answered with a 500")
     group.add_argument("--busy-at", type=int, metavar="N", help="answers 429 from N requests in flight on")
     group.add_argument("--oom-at", type=int, metavar="N", help="is killed (137) when N requests are in flight")
@@ -70,7 +72,9 @@ def mischief_of(args: argparse.Namespace, rng: Random) -> Mischief:
     return Mischief(
         aborts=args.abort_on_sigterm,
         hangs=args.hang_on_sigterm,
+        healthy_while_loading=args.healthy_while_loading,
         step_s=args.slow_gpu_step_s,
+        stutters=args.stutters,
         late_s=args.late_s,
         failing_share=args.failing_share,
         crash_at=args.oom_at,
@@ -95,14 +99,7 @@ async def serve(args: argparse.Namespace) -> int:
         loop.add_signal_handler(number, server.terminate)
     host, port = server.bind(flags.host, flags.port)
     print(f"loading {flags.model} on {host}:{port}", flush=True)
-    if args.healthy_while_loading:
-        server.engine.freeze()
-        await server.listen()
-    await asyncio.sleep((args.model_load_s + args.warm_up_s) / args.time_scale)
-    if args.healthy_while_loading:
-        server.engine.thaw()
-    else:
-        await server.listen()
+    await server.load((args.model_load_s + args.warm_up_s) / args.time_scale)
     print(f"serving {', '.join(flags.names)} on http://{host}:{port}", flush=True)
     return await server.wait()
 

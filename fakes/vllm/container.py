@@ -98,9 +98,8 @@ class VllmContainer:
 
     async def _load_model(self, server: ModelServer) -> None:
         load_s = self._timing.draw_s(self._timing.durations.model_load, self._rng)
-        await asyncio.sleep(load_s * self._load_factor)
+        await server.load(load_s * self._load_factor)
         self._say("INFO [core.py] init engine (profile, create kv cache, warmup model) done")
-        await server.listen()
         self._say("INFO: Application startup complete.")
 
     @property

@@ -46,6 +46,8 @@ class Mischief:
     """Drops what it is answering at SIGTERM, whatever its flags say."""
     hangs: bool = False
     """The same, and its clients hear nothing of it."""
+    healthy_while_loading: bool = False
+    """Takes connections and calls itself healthy from its start; what it is asked waits for the model."""
     step_s: float = 0.0
     stutters: bool = False
     late_s: float = 0.0
@@ -76,6 +78,7 @@ class Mischief:
         return cls(
             aborts=PlantedBug.SERVER_ABORTS_ON_SIGTERM in bugs,
             hangs=PlantedBug.SERVER_HANGS_ON_SIGTERM in bugs,
+            healthy_while_loading=PlantedBug.SERVER_HEALTHY_WHILE_LOADING in bugs,
             step_s=SLOW_STEP_S if PlantedBug.SERVER_DECODES_SLOWLY in bugs else 0.0,
             stutters=PlantedBug.SERVER_STUTTERS in bugs,
             late_s=LATE_S if bugs & LATE else 0.0,

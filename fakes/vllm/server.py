@@ -165,6 +165,18 @@ class ModelServer:
         """Reserves the address; until ``listen``, connections to it are refused."""
         return self._door.bind(host, port)
 
+    async def load(self, clock_s: float) -> None:
+        """Loads the model for so long, and then serves."""
+        early = self._mischief.healthy_while_loading
+        if early:
+            self.engine.freeze()
+            await self.listen()
+        await asyncio.sleep(clock_s)
+        if early:
+            self.engine.thaw()
+        else:
+            await self.listen()
+
     async def listen(self) -> None:
         """The model is loaded."""
         if await self._door.open() and self.phase is Phase.LOADING:

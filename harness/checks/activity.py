@@ -31,6 +31,11 @@ class Activity:
                 until = np.maximum.accumulate(last[own])
                 self._spans[pod] = (first[own].astype(np.int64).tolist(), until.astype(np.int64).tolist())
 
+    def first_token_ns(self, pod: str) -> int | None:
+        """Of its whole life."""
+        starts, _ = self._spans.get(pod, ([], []))
+        return starts[0] if starts else None
+
     def last_token_ns(self, pod: str, t_ns: int) -> int | None:
         """Streams in flight are taken to have given tokens between their first and their last."""
         starts, until = self._spans.get(pod, ([], []))

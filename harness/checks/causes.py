@@ -26,6 +26,7 @@ CONTAINER_ENDED = "its container ended"
 GATEWAY = "cut by the gateway"
 SENT_TOO_LATE = "sent to a pod that was already going"
 REFUSED = "answered with an error though its pod was in service"
+NOT_YET = "its pod was called Ready before it served"
 SILENT = "its server fell silent, though its pod was called Ready"
 
 _NEAR_NS = 250_000_000
@@ -68,6 +69,7 @@ def causes_of(
     fell = [fell_ns(row, active) for row in lost]
     own = [_own(row, t_ns, fates.get(row.pod or ""), time_scale, dead) for row, t_ns in zip(lost, fell, strict=True)]
     if active is not None:
+        own = [cause or _not_yet(row, fates, active, time_scale) for row, cause in zip(lost, own, strict=True)]
         silent = _fallen_silent(lost, fell, own, fates, active)
         own = [silent.get(row.request_id) or cause for row, cause in zip(lost, own, strict=True)]
     orphans = sorted(
@@ -110,6 +112,20 @@ def fell_ns(row: Request, active: Activity | None = None) -> int | None:
         )
     patient = row.outcome in (Outcome.STALLED, Outcome.DEADLINE)
     return last_ns if last_ns is not None and (patient or row.end_ns - last_ns > patience_ns) else row.end_ns
+
+
+def _not_yet(row: Request, fates: Mapping[str, PodFate], active: Activity, time_scale: float) -> Cause | None:
+    """It waited in vain for a pod that was Ready, and that gave anybody its first token only later: it still loaded."""
+    pod, sent_ns, end_ns = row.pod or "", row.sent_ns, row.end_ns
+    first_ns = active.first_token_ns(pod)
+    waited = row.outcome in (Outcome.STALLED, Outcome.DEADLINE) and row.first_token_ns is None
+    if not waited or pod not in fates or sent_ns is None or end_ns is None or first_ns is None or first_ns <= end_ns:
+        return None
+    then = fates[pod].life.at(sent_ns)
+    if then is None or not ready(then):
+        return None
+    after_s = scenario_s(first_ns - sent_ns, time_scale)
+    return Cause(NOT_YET, f"{pod} gave its first token to anybody {after_s:.1f} s later", fell_ns=sent_ns)
 
 
 def _fallen_silent(

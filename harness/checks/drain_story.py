@@ -104,6 +104,8 @@ def _drain_cause(
             return said, "see why its EndpointSlice kept it for new work: what the endpoint controller waits for"
         case causes.BEFORE_SIGTERM:
             return said, "see what cut it: its server had not been told to stop yet, so look at the gateway first"
+        case causes.NOT_YET:
+            return said, "let the readiness probe ask what only a loaded model answers"
         case causes.REFUSED if "connection" in cause.detail:
             return said, "let the readiness probe pass only once the model answers"
         case causes.REFUSED:

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from numpy import isnan
+
 from harness.checks import causes
 from harness.checks.departures import exit_code
 from harness.checks.drain_story import finish_streams, longest_stream_s
@@ -22,6 +24,7 @@ from harness.diagnosis.suspect import (
     ENDPOINTS,
     GATEWAY,
     KUBELET,
+    PROBE,
     REPLICA_SETS,
     SERVER,
     WORKLOAD,
@@ -112,6 +115,25 @@ def _silent(case: Case, own: Lost) -> Iterator[Suspect]:
     rows = tuple(_silence(case, pod, own) for pod in pods)
     change = "let a liveness probe ask for a token, and not only /health, so that a server that hangs is restarted"
     yield suspect_of(case, own, SERVER, act, seen=rows, change=change)
+
+
+def _not_yet(case: Case, own: Lost) -> Iterator[Suspect]:
+    """Pods that took requests and gave nobody a token until much later. Who asks whether a pod is Ready was told so."""
+    pods = {row.pod for row, _ in own if row.pod}
+    silent = [pair for pair in case.lost if pair[1].name == causes.SILENT and not _ever_served(case, pair[0].pod)]
+    both = sorted([*own, *silent], key=lambda pair: pair[1].fell_ns or 0)
+    act = (
+        f"let {count(len(pods), 'pod')} be Ready before they served: {count(len(own), 'request')} waited there in vain"
+    )
+    never = {row.pod for row, _ in silent}
+    if never:
+        act += f", and {len(silent)} in {count(len(never), 'pod')} that never served at all"
+    yield suspect_of(case, both, PROBE, act, change="let the readiness probe ask what only a loaded model answers")
+
+
+def _ever_served(case: Case, pod: str | None) -> bool:
+    places = case.rows.places("pod").get(pod or "")
+    return places is not None and not bool(isnan(case.rows.numbers("first_token_ns")[places]).all())
 
 
 def _silence(case: Case, pod: str, own: Lost) -> Evidence:
@@ -269,6 +291,7 @@ def _refused(case: Case, own: Lost) -> Iterator[Suspect]:
 _TELLERS = {
     causes.SIGTERM: _at_sigterm,
     causes.CONTAINER_ENDED: _ended,
+    causes.NOT_YET: _not_yet,
     causes.SILENT: _silent,
     causes.SENT_TOO_LATE: _sent_late,
     causes.KILLED_EARLY: _killed_early,

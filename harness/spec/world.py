@@ -26,6 +26,7 @@ PlantedBugName = Literal[
     "server_answers_late",
     "server_decodes_slowly",
     "model_loads_slowly",
+    "server_healthy_while_loading",
     "server_stutters",
     "server_chokes_on_long_prompts",
     "server_serves_the_urgent_late",

@@ -56,6 +56,13 @@ BUGS: tuple[Row, ...] = (
     _planted(B.SERVER_STUTTERS, "its answers stand still for a second now and then", "slo", "itl_ms_p95"),
     _planted(B.MODEL_LOADS_SLOWLY, "the weights take minutes to load", "scale_up", "model"),
     _planted(
+        B.SERVER_HEALTHY_WHILE_LOADING,
+        "/health says 200 while the model still loads, and what comes waits for it",
+        "graceful_drain",
+        "its pod was called Ready before it served",
+        with_=B.MODEL_LOADS_SLOWLY,
+    ),
+    _planted(
         B.SERVER_CHOKES_ON_LONG_PROMPTS,
         "long prompts are answered seconds late",
         "slo",

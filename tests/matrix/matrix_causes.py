@@ -24,6 +24,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "server_decodes_slowly": (SERVER, "tokens slowly"),
     "server_stutters": (SERVER, "stood still"),
     "model_loads_slowly": (SERVER, "load its model"),
+    "server_healthy_while_loading": ("the readiness probe", "Ready before they served"),
     "server_chokes_on_long_prompts": (SERVER, "first token late", "prompts of about 900 tokens"),
     "server_serves_the_urgent_late": (SERVER, "first token late", "tenant urgent"),
     "gateway_routes_before_ready": (GATEWAY, "before the API called them Ready"),

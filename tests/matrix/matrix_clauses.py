@@ -49,7 +49,7 @@ CLAUSES: dict[str, tuple[Clause, ...]] = {
         ("not lost on a node that only seems alive", ("dead_node_keeps_its_lease",)),
         ("what nothing explains is said to be so", ("gateway_cuts_long_answers",)),
         ("no new work for pods that are going", ("gateway_routes_to_terminating", "endpoint_removed_late")),
-        ("no work for pods that cannot serve", ("ready_before_serving",)),
+        ("no work for pods that cannot serve", ("ready_before_serving", "server_healthy_while_loading")),
         ("preStop runs, to its end, before SIGTERM", ("pre_stop_skipped", "sigterm_beside_pre_stop")),
         ("put to the test at all", ("fault-hits-nothing",)),
     ),

@@ -15,6 +15,9 @@ from real_ran import Ran, play
 from real_server import process_image
 
 RUN_S = 1500
+ONE_PROCESS = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
+"""The engine computes in its own process, as on one GPU, and with one thread. Else it polls a worker of its own by
+giving its processor away over and over: so it waits for one most of the time, and the run calls the machine crowded."""
 ARGS = {
     "default shutdown": [],
     "--shutdown-timeout 35": ["--shutdown-timeout", "35"],
@@ -57,11 +60,11 @@ spec:
   selector: {matchLabels: {app: llm}}
 """
 LOAD = """
-title: A stream every two seconds, each of some seconds
-duration_s: 100
+title: A stream every two and a half seconds, each of some seconds
+duration_s: 50
 longest_stream_s: 40
-arrivals: {kind: constant, rate_per_s: 0.5}
-tokens: {prompt: {kind: fixed, tokens: 30}, output: {kind: fixed, tokens: 1200}}
+arrivals: {kind: constant, rate_per_s: 0.4}
+tokens: {prompt: {kind: fixed, tokens: 30}, output: {kind: fixed, tokens: 1800}}
 send:
   connect_timeout_s: 5
   first_token_timeout_s: 30
@@ -116,10 +119,10 @@ def experiment(places: RealVllm) -> dict[str, Any]:
                         {"name": "on-demand", "capacity_type": "on-demand", "gpus": 2, "nodes": 1, "stock": 1},
                     ],
                     "processes": [
-                        {"image": image.image, "command": list(image.command), "env": dict(image.env)}
+                        {"image": image.image, "command": list(image.command), "env": dict(image.env) | ONE_PROCESS}
                     ],
                 },
-                "phases": {"warm_up_s": 10, "recovery_s": 130},
+                "phases": {"warm_up_s": 10, "recovery_s": 100},
                 "checks": [{"graceful_drain": {"streams_lost_max": 0}}, {"pdb": {}}],
             }
         ],

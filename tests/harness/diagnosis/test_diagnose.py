@@ -17,6 +17,7 @@ GUILTY = {
     "graceful_drain/bad-aborted-on-sigterm": ("the model server", "SIGTERM"),
     "graceful_drain/bad-container-crashed": ("the model server", "ended by itself"),
     "graceful_drain/bad-cut-by-the-gateway": ("the gateway", "at once"),
+    "graceful_drain/bad-healthy-while-it-loaded": ("the readiness probe", "Ready before they served"),
     "graceful_drain/bad-killed-at-grace-end": ("settings", "shorter than answers last"),
     "graceful_drain/bad-pre-stop-cut-short": ("the kubelet", "preStop hook"),
     "graceful_drain/bad-a-dead-node-is-called-ready": ("node leases", "serves nobody"),
