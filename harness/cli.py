@@ -42,7 +42,7 @@ def main() -> NoReturn:
         code = _main(sys.argv[1:])
         _deaf()
     except Interrupted:
-        _complain("interrupted before anything was judged: the answer is unknown")
+        _complain("interrupted: the command did not come to its end, and nothing was judged (exit 2)")
         code = ExitCode.UNKNOWN
     if (lost := output.lost()) is not None:
         _complain(f"not all of the output could be written: {lost}")

@@ -49,8 +49,8 @@ def quota(history: History, spec: QuotaSpec) -> Finding:
     """
     workloads = lives(history.objects, "Workload")
     scale = history.run.time_scale
-    over, idle = _walked(history, workloads)
-    held = list(_holding(history, workloads))
+    over, idle = walked(history, workloads)
+    held = list(holding(history, workloads))
     limits = ((over, spec.over_s_max), (idle, spec.waiting_s_max), (held, spec.leave_s_max))
     long = [(s, limit_s) for spans, limit_s in limits for s in spans if s.length_ns > span_ns(limit_s, scale)]
     wrong = [(s, limit_s) for s, limit_s in long if blind(history, _BLINDING, s.start_ns, s.end_ns) is None]
@@ -98,7 +98,7 @@ def _story(history: History, wrong: Sequence[Span], sentence: str) -> str:
     )
 
 
-def _walked(history: History, workloads: Sequence[Life]) -> tuple[list[Span], list[Span]]:
+def walked(history: History, workloads: Sequence[Life]) -> tuple[list[Span], list[Span]]:
     """Times over quota, and times of waiting beside free quota."""
     locals_ = lives(history.objects, "LocalQueue")
     books = Books({(q.namespace, q.name): str(q.last.get("spec", {}).get("clusterQueue", "")) for q in locals_})
@@ -142,7 +142,7 @@ class _Open:
         return self._found
 
 
-def _holding(history: History, workloads: Sequence[Life]) -> Iterator[Span]:
+def holding(history: History, workloads: Sequence[Life]) -> Iterator[Span]:
     """Times in which a pod had GPUs and its workload no quota."""
     until = history.recorded_until_ns
     for pod in lives(history.objects, "Pod"):

@@ -16,9 +16,11 @@ from harness.diagnosis.latency import sent_away, slow
 from harness.diagnosis.leftovers import leftovers
 from harness.diagnosis.lost_requests import lost_requests
 from harness.diagnosis.newcomers import newcomers
+from harness.diagnosis.queues import queues
 from harness.diagnosis.readiness import readiness
 from harness.diagnosis.refute import refuted
 from harness.diagnosis.replica_sets import replica_sets
+from harness.diagnosis.routers import routers
 from harness.diagnosis.suspect import Sure, Suspect
 from harness.diagnosis.testify import testimony
 from harness.verdict import Diagnosis, Finding
@@ -33,6 +35,7 @@ RULES: dict[str, Callable[[Case], Iterator[Suspect]]] = {
     "books": books,
     "sent_away": sent_away,
     "slow": slow,
+    "routers": routers,
     "newcomers": newcomers,
     "replica_sets": replica_sets,
     "autoscaling": autoscaling,
@@ -40,6 +43,7 @@ RULES: dict[str, Callable[[Case], Iterator[Suspect]]] = {
     "devices": devices,
     "pods_that_stay": pods_that_stay,
     "gangs": gangs,
+    "queues": queues,
     "evictions": evictions,
     "orders": orders,
     "leftovers": leftovers,

@@ -244,6 +244,7 @@ def _traffic(case: Case, stuck: Stuck) -> Iterator[Suspect]:
             GATEWAY,
             act,
             "T7",
+            breaks=LATE_REPLICAS | {"routing"},
             scope=_on_nodes(case, unused),
             change="see its watch of EndpointSlices: it goes on with the endpoints that it knew at first",
         )

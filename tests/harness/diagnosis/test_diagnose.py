@@ -46,6 +46,12 @@ GUILTY = {
     "metrics_path/bad-read-too-late": ("the metrics path", "only after"),
     "metrics_path/bad-scaled-down-blind": ("the autoscaler", "for 0"),
     "requests/bad-tokens-lost": ("the gateway", "dropped 5 tokens"),
+    "routing/bad-one-takes-all": ("the gateway", "12 of 20 requests to a replica that had 8 or more above another"),
+    "routing/bad-a-mute-one-takes-all": ("the endpoint picker", "metrics failed from 5.0 s of the load on"),
+    "quota/bad-more-than-its-quota": ("Kueue", "gave"),
+    "quota/bad-waits-beside-free-quota": ("Kueue", "left Job a without quota: it waited for 4 GPUs"),
+    "quota/bad-its-queue-is-gone": ("Kueue", "its process had ended from 5.0 s to 200.0 s of the load"),
+    "quota/bad-a-victim-stays": ("Kueue", "did not get back what it took away: a-0 held GPUs"),
     "recovery/bad-orphaned-pod": ("the garbage collector of pods", "which is gone"),
     "recovery/bad-a-pod-that-never-goes": ("the kubelet", "never took away"),
 }

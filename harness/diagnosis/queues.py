@@ -1,0 +1,78 @@
+"""Queues that gave too much, held somebody back beside free quota, or let GPUs be held that they took away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from harness.checks.quota import Span, holding, walked
+from harness.checks.quota_books import owner
+from harness.diagnosis.case import SHOWN, Case
+from harness.diagnosis.suspect import QUEUES, Suspect
+from harness.history.lives import condition
+from harness.history.tables import FaultStage
+from harness.verdict import Evidence
+
+_BREAKS = frozenset({"quota", "recovery", "baseline"})
+_LONG_S = 60.0
+"""What is over sooner is the queue at its work."""
+_STOPPED = "component_stopped"
+_PROGRAM = "kueue"
+
+
+def queues(case: Case) -> Iterator[Suspect]:
+    workloads = case.of("Workload")
+    over, idle = walked(case.history, workloads)
+    for spans, say, change in (
+        (over, "{name} {what}", "see who else writes admissions, and whether two queues count the same quota"),
+        (idle, "left {name} without quota: it {what}", "see its log of that workload, and whether it runs at all"),
+        (
+            list(holding(case.history, workloads)),
+            "did not get back what it took away: {name} {what}",
+            "see whether whoever owns the pod suspends it, and the pod's own grace",
+        ),
+    ):
+        if long := [span for span in spans if span.length_ns > case.ns(_LONG_S)]:
+            yield _suspect(case, long, say, change)
+
+
+def _suspect(case: Case, spans: Sequence[Span], say: str, change: str) -> Suspect:
+    worst = max(spans, key=lambda span: span.length_ns)
+    act = f"{say.format(name=worst.name, what=worst.what)} for {case.span(worst.length_ns)}"
+    act += f" ({len(spans) - 1} more such)" if len(spans) > 1 else ""
+    away = _away(case, worst)
+    said = "" if away else _said_of(case, worst)
+    return Suspect(
+        QUEUES,
+        act + away + said,
+        min(span.start_ns for span in spans),
+        _BREAKS,
+        seen=tuple(
+            Evidence(f"objects:{s.name}", s.start_ns, f"{s.name} {s.what} for {case.span(s.length_ns)}")
+            for s in spans[:SHOWN]
+        ),
+        change="run more than one replica of it, and alert when none of them leads" if away else change,
+    )
+
+
+def _away(case: Case, span: Span) -> str:
+    """That its own process had ended, where a fault ended it and that was so when the time began."""
+    began_ns = None
+    for fault in case.history.faults:
+        if fault.fault != _STOPPED or _PROGRAM not in fault.targets:
+            continue
+        if fault.stage is FaultStage.INJECTED:
+            began_ns = fault.t_ns
+        elif fault.stage in (FaultStage.ENDED, FaultStage.HEALED) and began_ns is not None:
+            if began_ns <= span.end_ns and fault.t_ns >= span.start_ns:
+                return f"; its process had ended from {case.at(began_ns)} to {case.at(fault.t_ns)} of the load"
+            began_ns = None
+    return ""
+
+
+def _said_of(case: Case, span: Span) -> str:
+    """What the queue itself last said of the one that waits."""
+    for workload in case.of("Workload"):
+        if "{} {}".format(*owner(workload)).strip() == span.name:
+            text = condition(workload.last, "QuotaReserved").get("message")
+            return f"; it said last: {text}" if text else ""
+    return ""
