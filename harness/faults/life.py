@@ -9,6 +9,7 @@ from functools import partial
 
 from harness.clock import NS_PER_S
 from harness.errors import HarnessError, TargetError
+from harness.faults.alike import alike_in_force
 from harness.faults.fault import Fault, Strike, fidelity_on
 from harness.faults.log import FaultLog
 from harness.faults.port import Ground, NotObserved
@@ -71,14 +72,25 @@ async def run_fault(
 
 async def observe(strike: Strike, earlier: Mapping[str, str], since_s: float) -> str:
     """What was seen; says what came late, and what shows the same without having been picked. Raises ``NotObserved``
-    with what was expected, what was seen, and where to look."""
+    with what was expected, what was seen, and where to look; also where another fault that may show the same was in
+    force all the while."""
     fault, ground = strike.fault, strike.ground
     expected_s = ground.clock.clock_s(fault.seen_s())
     seen: dict[str, str] = {}
     beyond: dict[str, str] = {}
+    alike: list[str] = []
 
     async def look() -> str | None:
+        nonlocal strike
+        others = alike_in_force(strike)
+        if not others and alike:
+            # What was remembered is of before the other's work.
+            strike = replace(strike, before=await fault.remember(ground, strike.targets), notes={})
+            alike.clear()
         signs = await fault.signs(strike)
+        if others := others or alike_in_force(strike):
+            alike[:] = others
+            return None
         seen.update((name, sign) for name, sign in signs.items() if name in strike.targets)
         beyond.clear()
         beyond.update((n, s) for n, s in signs.items() if n not in strike.targets and n not in earlier)
@@ -89,7 +101,7 @@ async def observe(strike: Strike, earlier: Mapping[str, str], since_s: float) ->
     try:
         said = await until(look, max(left_s, ground.patience.poll_s), ground.patience.poll_s)
     except TookTooLong as error:
-        raise _not_observed(strike, seen, error) from error
+        raise _not_observed(strike, seen, alike, error) from error
     after_s = loop.time() - since_s
     if after_s > expected_s + ground.patience.slack_s:
         late_s = ground.clock.scenario_s(round(after_s * NS_PER_S))
@@ -136,10 +148,16 @@ async def _signs_before(strike: Strike) -> Mapping[str, str]:
     return earlier
 
 
-def _not_observed(strike: Strike, seen: Mapping[str, str], error: TookTooLong) -> NotObserved:
+def _not_observed(strike: Strike, seen: Mapping[str, str], alike: Sequence[str], error: TookTooLong) -> NotObserved:
     expected, where = strike.fault.expected()
     missing = ", ".join(name for name in strike.targets if name not in seen)
     saw = "; ".join(seen.values()) or "nothing of it"
+    if alike:
+        return NotObserved(
+            f"{strike.fault_id} was injected, but what shows on {missing} cannot be told from the work of "
+            f"{', '.join(alike)}: expected that {expected}; {error}",
+            hint="let the one end before the other begins",
+        )
     return NotObserved(
         f"{strike.fault_id} was injected, but not seen on {missing}: expected that {expected}; seen: {saw}, {error}",
         hint=where,

@@ -116,6 +116,9 @@ async def sweep_one(run_dir: Path, *, heal: bool) -> Leftover:
         connection = _connection_of(run_dir)
     except HarnessError as error:
         return Leftover(str(run_dir), Found.LEFT, (f"nobody knows which cluster it changed: {error}", *pending))
+    if connection.target in STARTED_BY_US and connection.host != socket.gethostname():
+        where = f"its cluster is on {connection.host}: sweep there; where that is no more, delete this folder"
+        return Leftover(str(run_dir), Found.LEFT, (where, *pending))
     gone = await _why_gone(connection)
     if gone is None:
         why_not = await _another_cluster(connection)
@@ -144,30 +147,43 @@ def _connection_of(run_dir: Path) -> Connection:
 async def _why_gone(connection: Connection) -> str | None:
     """Why there is nothing left that could be changed back: a cluster of ours that has ended took all with it.
 
-    Only a refused connection says so. A server that hangs may come back.
+    Only refused connections say so. A server that hangs may come back, and an API server
+    that a fault stopped is started again by those who still answer beside it.
     """
     if connection.target not in STARTED_BY_US:
         return None
-    if not connection.kubeconfig.exists():
-        return "its cluster has ended, and all that was in it"
-    address = _api_address(connection.kubeconfig)
-    if address is None:
+    places = [_address(url) for url in (connection.control_url, connection.stack_url) if url]
+    if connection.kubeconfig.exists():
+        places.append(_api_address(connection.kubeconfig))
+    if not all(place is not None and _refuses(place) for place in places):
         return None
+    return "its cluster has ended, and all that was in it"
+
+
+def _refuses(address: tuple[str, int]) -> bool:
     try:
         socket.create_connection(address, CONNECT_WITHIN_S).close()
     except ConnectionRefusedError:
-        return "its cluster has ended, and all that was in it"
+        return True
     except OSError:
-        return None
-    return None
+        return False
+    return False
 
 
 def _api_address(kubeconfig: Path) -> tuple[str, int] | None:
     try:
-        server = urlsplit(str(yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]["server"]))
-    except (OSError, yaml.YAMLError, KeyError, IndexError, TypeError):
+        return _address(str(yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]["server"]))
+    except (OSError, ValueError, yaml.YAMLError, KeyError, IndexError, TypeError):
         return None
-    return (server.hostname, server.port or 443) if server.hostname else None
+
+
+def _address(url: str) -> tuple[str, int] | None:
+    try:
+        server = urlsplit(url)
+        port = server.port or (443 if server.scheme == "https" else 80)
+    except ValueError:
+        return None
+    return (server.hostname, port) if server.hostname else None
 
 
 async def _another_cluster(connection: Connection) -> str | None:

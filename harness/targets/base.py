@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from math import inf
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, get_origin, get_type_hints
 
 from harness.errors import TargetError
 from harness.faults.pick import FleetNode
@@ -44,6 +46,8 @@ class Connection:
     """The file of the emulated world, where objects have to be made ready for real components; else empty."""
     stack: tuple[str, ...] = ()
     """The real components that were brought up beside the control plane."""
+    host: str = field(default_factory=socket.gethostname)
+    """On which machine the addresses of this machine (127.0.0.1) mean what they say."""
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self) | {"kubeconfig": str(self.kubeconfig)}, indent=1) + "\n")
@@ -53,11 +57,23 @@ class Connection:
         try:
             raw = json.loads(path.read_text())
             typed = {"kubeconfig": Path(raw["kubeconfig"]), "stack": tuple(raw.get("stack", ()))}
-            return cls(**(raw | typed))
+            connection = cls(**(raw | typed))
+            connection._check_types()
+            return connection
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise TargetError(
                 f"no connection to read in {path}: {error}", hint="start a cluster with `gpu-harness up`"
             ) from error
+
+    def _check_types(self) -> None:
+        """ValueError for a file that no run of ours wrote, before somebody stumbles over what stands in it."""
+        for name, hint in get_type_hints(type(self)).items():
+            value, kind = getattr(self, name), tuple if get_origin(hint) is tuple else hint
+            kind = int | float if kind is float else kind
+            if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+                raise ValueError(f"{name} is {value!r}")
+        if not 0 < self.time_scale < inf:
+            raise ValueError(f"time_scale is {self.time_scale!r}")
 
 
 class Described(Protocol):

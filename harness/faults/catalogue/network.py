@@ -114,8 +114,9 @@ class GatewayRestart(PartFault):
         return f"down for {self.down_s:g} s"
 
     async def signs(self, strike: Strike) -> dict[str, str]:
+        """One that is gone refuses or cuts off at once. Silence is of what lies before it or behind it."""
         answers = await ask_many(strike)
-        if any(a.status for a in answers):
+        if any(a.status or a.error == "no answer" for a in answers):
             return {}
         return {self.part: f"{self.part}: none of {len(answers)} requests was served ({answers[0].error})"}
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import harness.faults.undo as undo_module
 from harness.clock import RunClock
 from harness.errors import GuardRefused
 from harness.faults.undo import (
@@ -26,6 +28,7 @@ from harness.faults.undo import (
     undo_to_json,
 )
 from harness.faults.undoing import by_hand
+from harness.history.jsonl import append_line
 
 CLOCK = RunClock(0)
 CANCEL = CancelInterruption("i-spot-1", "spot-1")
@@ -93,8 +96,14 @@ def test_a_torn_line_does_not_swallow_what_became_of_the_others(tmp_path: Path) 
     assert (journal.replay().pending, journal.replay().damaged) == ((), ())
 
 
-def test_changes_of_several_threads_at_once_are_all_remembered(tmp_path: Path) -> None:
+def test_changes_of_several_threads_at_once_are_all_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Faults in the background run in threads of their own. Two with one number would be one that is forgotten."""
+
+    def slowly(path: Path, value: dict[str, Any], *, sync: bool) -> None:
+        time.sleep(0.002)  # so that others come between what was read and what is written
+        append_line(path, value, sync=sync)
+
+    monkeypatch.setattr(undo_module, "append_line", slowly)
 
     def change(thread: int) -> list[int]:
         journal = UndoJournal(tmp_path, CLOCK)

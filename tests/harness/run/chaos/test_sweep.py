@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ import yaml
 from chaos_world import ChaosRun, action, chaos_run, experiment, spot
 
 from harness.clock import RunClock
-from harness.errors import ExitCode
+from harness.errors import ExitCode, TargetError
 from harness.faults.objects import RUN_LABEL
 from harness.faults.undo import (
     UNDO_FILE,
@@ -107,6 +108,34 @@ def test_a_cluster_of_ours_that_has_ended_took_everything_with_it(dead: ChaosRun
     dead.world.close_servers()
     assert sweep([dead.folder], heal=True, say=said.append) is ExitCode.PASS, said
     assert "its cluster has ended" in "\n".join(said)
+
+
+def test_a_cluster_of_ours_whose_api_server_alone_is_away_has_not_ended(dead: ChaosRun, said: list[str]) -> None:
+    """A fault may have stopped it, and those who would start it again still answer."""
+    dead.world.do(dead.world._runners[0].cleanup())
+    assert sweep([dead.folder], heal=True, say=said.append) is ExitCode.FAIL
+    assert [entry.fault_id for entry in dead.undo.pending] == ["apply_objects-1"], said
+    assert set(dead.world.states().values()) == {"running"}, "what needs no API server is undone"
+
+
+def test_on_another_machine_nobody_can_tell_whether_the_cluster_has_ended(dead: ChaosRun, said: list[str]) -> None:
+    """A folder that two machines share: what is 127.0.0.1 there is somebody else here."""
+    rewrite(dead, lambda connection: replace(connection, host="another-host"))
+    dead.world.close_servers()
+    assert sweep([dead.folder], heal=True, say=said.append) is ExitCode.FAIL
+    assert "its cluster is on another-host: sweep there" in "\n".join(said) and len(dead.undo.pending) == 2
+
+
+@pytest.mark.parametrize("key", ["target", "kubeconfig", "service_url", "control_url", "namespace", "time_scale"])
+@pytest.mark.parametrize("junk", [-1, ["x"], {"a": 1}, True])
+def test_a_connection_with_nonsense_in_it_is_one_line(tmp_path: Path, key: str, junk: object) -> None:
+    connection = Connection("embedded", tmp_path / "k", "http://s", "http://c", "inference", 60.0)
+    path = tmp_path / CONNECTION_FILE
+    connection.write(path)
+    assert Connection.read(path) == connection
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: junk}))
+    with pytest.raises(TargetError, match="no connection to read in"):
+        Connection.read(path)
 
 
 def test_a_foreign_cluster_that_does_not_answer_is_not_taken_for_gone(dead: ChaosRun, said: list[str]) -> None:
