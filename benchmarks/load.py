@@ -76,9 +76,9 @@ class Measured:
 
 
 @contextmanager
-def source(shape: Shape, sent: Path) -> Iterator[int]:
-    """The port of a server, which leaves the times of its first tokens behind."""
-    ttl_s = shape.seconds + shape.tokens / shape.pace_per_s + 120
+def source(shape: Shape, sent: Path, spare_s: float = 120) -> Iterator[int]:
+    """The port of a server, which leaves the times of its first tokens behind; ``spare_s`` is for clients to start."""
+    ttl_s = shape.seconds + shape.tokens / shape.pace_per_s + spare_s
     argv = [sys.executable, str(HERE / "sse_source.py"), "--pace", str(shape.pace_per_s), "--ttl-s", str(ttl_s)]
     argv += ["--sent", str(sent)]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)

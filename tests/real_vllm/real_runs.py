@@ -60,10 +60,10 @@ spec:
   selector: {matchLabels: {app: llm}}
 """
 LOAD = """
-title: A stream every two and a half seconds, each of some seconds
-duration_s: 50
+title: A stream every two and a half seconds, each of some seconds, and fewer while a server starts
+duration_s: 80
 longest_stream_s: 40
-arrivals: {kind: constant, rate_per_s: 0.4}
+arrivals: {kind: step, levels: [{start_s: 0, rate_per_s: 0.4}, {start_s: 30, rate_per_s: 0.1}]}
 tokens: {prompt: {kind: fixed, tokens: 30}, output: {kind: fixed, tokens: 1800}}
 send:
   connect_timeout_s: 5
@@ -102,7 +102,7 @@ def experiment(places: RealVllm) -> dict[str, Any]:
             {
                 "type": "action",
                 "name": "interrupt the spot node",
-                "provider": provider("actions", "spot_interruption", after_s=25, nodes=spot, notice_s=60),
+                "provider": provider("actions", "spot_interruption", after_s=25, nodes=spot, notice_s=50),
             }
         ],
         "rollbacks": [{"type": "action", "name": "heal", "provider": provider("actions", "heal")}],
@@ -122,7 +122,7 @@ def experiment(places: RealVllm) -> dict[str, Any]:
                         {"image": image.image, "command": list(image.command), "env": dict(image.env) | ONE_PROCESS}
                     ],
                 },
-                "phases": {"warm_up_s": 10, "recovery_s": 100},
+                "phases": {"warm_up_s": 10, "recovery_s": 60},
                 "checks": [{"graceful_drain": {"streams_lost_max": 0}}, {"pdb": {}}],
             }
         ],
