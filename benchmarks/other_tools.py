@@ -2,8 +2,8 @@
 
 Each is installed into a folder of its own in the user's cache (0.8 and 5 GB). They start many processes that import for
 seconds, so each runs twice, with few requests and with many: what counts is the CPU of all its processes for the
-difference. Beside them the load process of a run reads as many of the same streams, at the same rate, all in one run. Exits
-77 with the reason where one cannot be installed. ``--install`` does no more than that.
+difference. Beside them the load process of a run reads as many of the same streams, at the same rate, all in one run.
+Exits 77 with the reason where one cannot be installed. ``--install`` does no more than that.
 """
 
 from __future__ import annotations
@@ -118,11 +118,8 @@ def main() -> None:
     for tool in tools:
         (few_s, few), (many_s, many) = cpu_s(tool, FEW), cpu_s(tool, MANY)
         per_s = (many - few) / (many_s - few_s)
-        print(
-            f"{tool.name:10} {many - few:7} tokens, {many_s - few_s:6.2f} CPU s: {per_s:8,.0f} tokens per CPU s",
-            end=" ",
-        )
-        print(f"(and {few_s:.1f} CPU s to run at all)", flush=True)
+        said = f"{tool.name:10} {many - few:7} tokens, {many_s - few_s:6.2f} CPU s: {per_s:8,.0f} tokens per CPU s"
+        print(f"{said} (and {few_s:.1f} CPU s for the first {FEW} requests, its start included)", flush=True)
 
 
 if __name__ == "__main__":
