@@ -63,7 +63,11 @@ LOAD = """
 title: A stream every two and a half seconds, each of some seconds, and fewer while a server starts
 duration_s: 80
 longest_stream_s: 40
-arrivals: {kind: step, levels: [{start_s: 0, rate_per_s: 0.4}, {start_s: 30, rate_per_s: 0.1}]}
+arrivals:
+  kind: sequence
+  parts:
+    - {duration_s: 30, arrivals: {kind: constant, rate_per_s: 0.4}}
+    - {arrivals: {kind: constant, rate_per_s: 0.1}}
 tokens: {prompt: {kind: fixed, tokens: 30}, output: {kind: fixed, tokens: 1800}}
 send:
   connect_timeout_s: 5
