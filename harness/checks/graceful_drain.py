@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.checks.causes import SIGTERM
 from harness.checks.departures import PodFate, pod_fates
 from harness.checks.drain_story import CUT, REFUSED, UNANSWERED, counted, drain_story, kind_of_loss
 from harness.checks.endings import set_aside
@@ -15,9 +16,9 @@ from harness.checks.hurried import hurried_pods, hurried_rows, hurried_sentence,
 from harness.checks.losses import losses, refused_without_pod
 from harness.checks.machine_did_not_stall import needs_no_crowd
 from harness.checks.rows import Mask, Request, Rows, rows_of
-from harness.checks.units import clock_s, count, listed
+from harness.checks.units import NS_PER_S, clock_s, count, listed, span_ns
 from harness.history.lives import lives
-from harness.history.tables import FaultStage
+from harness.history.tables import FaultStage, Outcome
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
 if TYPE_CHECKING:
@@ -25,10 +26,14 @@ if TYPE_CHECKING:
     from harness.history.reader import History
     from harness.spec.checks import GracefulDrainSpec
 
-UNLESS = "the machine was crowded (`machine_did_not_stall`)"
+UNLESS = (
+    "the machine was crowded (`machine_did_not_stall`), and no server ended its streams in words as it was told to stop"
+)
 _ROUTING_NS = 250_000_000
 """A router may learn this much later than the recorder that an endpoint is terminating."""
 _ROUTED_ROWS = 20
+_IN_WORDS = frozenset({Outcome.ABORTED, Outcome.ERROR_IN_STREAM})
+_AT_ONCE_NS = 2 * NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +117,19 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
     story = hurried_story(history, hurried) if hurried and not lost else story
     evidence = (*_evidence(streams), *hurried_rows(hurried))
     exercised = len(at_risk) + len(hurried)
-    needs = needs_no_crowd(history)
+    said = [row for row, cause in streams.lost if _said_at_once(row, cause, fates, history.run.time_scale)]
+    needs = () if len(said) > spec.streams_lost_max else needs_no_crowd(history)
     return Finding("graceful_drain", Role.CHECK, status, sentence, exercised, numbers, evidence, needs, story=story)
+
+
+def _said_at_once(row: Request, cause: Cause, fates: dict[str, PodFate], time_scale: float) -> bool:
+    """The server itself ended it, in words, as soon as it was told to stop: that is no matter of time, and a machine
+    however crowded makes no server say so."""
+    fate = fates.get(row.pod or "")
+    if cause.name != SIGTERM or row.outcome not in _IN_WORDS or fate is None or fate.asked is None:
+        return False
+    told_ns = fate.asked.t_ns + span_ns(fate.pre_stop_s, time_scale)
+    return cause.fell_ns is not None and cause.fell_ns - told_ns <= _AT_ONCE_NS
 
 
 def _streams(history: History, fates: dict[str, PodFate]) -> _Streams:

@@ -9,6 +9,7 @@ import pytest
 from cases import HERE, Case, ask, load
 from story import Story
 
+from harness.history.tables import Outcome
 from harness.verdict import Status, merge
 
 
@@ -20,6 +21,35 @@ def on_a_machine(case: Case, waits: float) -> Case:
     story.stall(0, 0.0)
     samples = pd.concat([case.history.samples, story.build().samples], ignore_index=True)
     return replace(case, history=replace(case.history, samples=samples))
+
+
+def cut(outcome: Outcome, at_s: float) -> Case:
+    """A stream that ended so, so long after its pod was asked to go; preStop is 20 s."""
+    story = Story()
+    story.node("spot-1", pool="spot")
+    story.pod("llm-a", "spot-1", grace_s=100, pre_stop_s=20)
+    story.request(300, "llm-a", outcome, lasts_s=10 + at_s)
+    story.evict(310, "llm-a")
+    story.end(390, "llm-a")
+    return Case(story.build(), (), (), {"streams_lost_max": 0}, 0)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "at_s", "judged"),
+    [
+        pytest.param(Outcome.ABORTED, 20.5, Status.FAIL, id="it-says-so-at-once"),
+        pytest.param(Outcome.ERROR_IN_STREAM, 20.5, Status.FAIL, id="in-other-words"),
+        pytest.param(Outcome.ABORTED, 70, Status.UNKNOWN, id="after-a-time-that-a-starved-one-may-have-needed"),
+        pytest.param(Outcome.RESET_MID_STREAM, 20.5, Status.UNKNOWN, id="without-a-word"),
+    ],
+)
+def test_what_a_server_says_as_it_is_told_to_stop_is_no_matter_of_time(
+    outcome: Outcome, at_s: float, judged: Status
+) -> None:
+    case = on_a_machine(cut(outcome, at_s), 0.9)
+    finding = ask("graceful_drain", case)
+    assert finding.status is Status.FAIL
+    assert merge([finding, ask("machine_did_not_stall", case)]).findings[0].judged is judged
 
 
 @pytest.mark.parametrize(("waits", "judged"), [(0.2, Status.FAIL), (0.9, Status.UNKNOWN)])
