@@ -147,7 +147,7 @@ def _check_control(document: Document, controls: tuple[Control, ...]) -> None:
 def _read_activities(document: Document, variables: Variables, settings: HarnessSettings) -> Iterator[PlannedAction]:
     """Checks all activities and yields our actions of the method, numbered by function."""
     numbers: dict[str, int] = {}
-    last_start_s = 0.0
+    last_start_s, waited_for = 0.0, _WaitedFor()
     for at, data in _activities(document):
         activity = _read_activity(document, at, data)
         _check_pauses(document, at, activity, settings)
@@ -169,7 +169,32 @@ def _read_activities(document: Document, variables: Variables, settings: Harness
                     "write the method in the order of time: Chaos Toolkit runs it one after the other",
                 )
             last_start_s = fault.starts_s
+        waited_for.check(document, at, fault)
+        if not activity.background:
+            waited_for.note(activity.name, fault)
         yield PlannedAction(f"{func}-{numbers[func]}", func, fault, activity.name, at)
+
+
+@dataclass(slots=True)
+class _WaitedFor:
+    """The action of the method that is over last, of those for which the next one waits. What begins later than its
+    ``after_s`` says is another experiment than the one that was written, so that is found out before anything runs."""
+
+    name: str = ""
+    ends_s: float = 0.0
+
+    def note(self, name: str, fault: Fault) -> None:
+        if fault.ends_s > self.ends_s:
+            self.name, self.ends_s = name, fault.ends_s
+
+    def check(self, document: Document, at: KeyPath, fault: Fault) -> None:
+        if fault.starts_s < self.ends_s:
+            raise document.mistake(
+                (*at, "provider", "arguments", "after_s"),
+                f"should begin at {fault.starts_s:g} s, but the method waits for {self.name!r}, which is over at "
+                f"{self.ends_s:g} s",
+                f"give {self.name!r} `background: true`, so that nothing waits for it, or begin later",
+            )
 
 
 def _activities(document: Document) -> Iterator[tuple[KeyPath, Any]]:

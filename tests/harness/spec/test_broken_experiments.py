@@ -65,6 +65,9 @@ extensions:
 """
 OBJECT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: inference}\n"
 
+GANG = "func: apply_objects, arguments: {after_s: 300, manifest: gang.yaml}"
+HOLD = "func: pause_load, arguments: {after_s: 300, hold_s: 60}"
+
 
 @dataclass(frozen=True)
 class Mistake:
@@ -182,6 +185,8 @@ MISTAKES = [
     Mistake("extension", "- name: gpu-harness\n    time", "- name: gpu_harness\n    time", "gpu_harness", "extensions.0.name",
             "no extension is named 'gpu-harness'"),
     Mistake("order", "after_s: 320", "after_s: 200", "after_s: 200", f"{METHOD}.after_s", "before the activity above it (300 s)", "order of time"),
+    Mistake("waited-for", GANG, HOLD, "after_s: 320", f"{METHOD}.after_s", "waits for 'a gang arrives', which is over at 360 s",
+            "`background: true`"),
     Mistake("fault-as-rollback", "func: heal}}", "func: pause_load, arguments: {after_s: 1, hold_s: 1}}}", "name: heal",
             "rollbacks.0.provider.func", "is no rollback"),
     Mistake("ref", "  - type: action\n    name: interrupt", "  - ref: replcas\n  - type: action\n    name: interrupt", "ref:",
@@ -209,6 +214,11 @@ def write(tmp_path: Path) -> Callable[[str], Path]:
         return tmp_path / name
 
     return write
+
+
+def test_nothing_waits_for_an_action_in_the_background(write: Callable[[str], Path]) -> None:
+    text = GOOD.replace(GANG, HOLD).replace("name: a gang arrives\n", "name: a gang arrives\n    background: true\n")
+    assert [action.fault.starts_s for action in load_experiment(write(text)).actions] == [300, 320]
 
 
 def test_the_unbroken_one_is_good(write: Callable[[str], Path]) -> None:
