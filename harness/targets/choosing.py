@@ -18,7 +18,8 @@ from harness.targets.bugs import ON_CONTROL_PLANE, ON_KIND, ON_NODE, refuse_bugs
 from harness.targets.controlplane.target import ControlPlaneTarget
 from harness.targets.embedded import EmbeddedTarget
 from harness.targets.kind.commands import KindCommands, find_docker, find_kind
-from harness.targets.kind.target import KindTarget, cluster_name, planned_kind_fleet
+from harness.targets.kind.kept import cluster_name
+from harness.targets.kind.target import KindTarget, planned_kind_fleet
 from harness.targets.manifests import refused_by_the_embedded_api
 from harness.targets.node.target import NodeTarget, refuse_unable_machine
 from harness.targets.wanted import Places, Wanted, planned_fleet

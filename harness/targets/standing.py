@@ -17,6 +17,7 @@ from harness.stack.description import in_order
 from harness.stack.find_addons import find_addons
 from harness.targets.base import CONNECTION_FILE, Connection
 from harness.targets.choosing import TARGETS, check_stack, check_target
+from harness.targets.kind.kept import delete_kept
 from harness.targets.wanted import wanted_by
 
 FOLDER = Path(".gpu-harness")
@@ -79,11 +80,17 @@ def bring_up(
 
 
 def take_down() -> str:
-    """Stops the process that ``up`` recorded, and only if it is still that one. Says what it did."""
+    """Stops the process that ``up`` recorded, and only if it is still that one; and takes a kind cluster down that runs
+    have kept. Says what it did."""
+    said = [_stop_what_is_up(), delete_kept()]
+    return "\n".join(filter(None, said)) or "no cluster of ours is up in this folder"
+
+
+def _stop_what_is_up() -> str:
     pid, log = _our_process(), FOLDER / "logs" / HOLDER_LOG
     (FOLDER / CONNECTION_FILE).unlink(missing_ok=True)
     if pid is None:
-        return "no cluster of ours is up in this folder"
+        return ""
     told = len(_progress(log))
     os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + _patience_s()

@@ -272,6 +272,14 @@ class Story:
         status = [{"name": "vllm", "state": {"running": {}}, "lastState": last, "restartCount": 1}]
         self.change(at_s, "Pod", pod, lambda p: p["status"].update(running(), containerStatuses=status))
 
+    def evicted_by_its_kubelet(self, at_s: float, pod: str) -> None:
+        """As kubelet 1.37 tells of a hard eviction: once, when the container has ended. Nobody asked the pod to go."""
+        state = {"terminated": {"exitCode": 137, "reason": "Error"}}
+        target = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
+        status: Json = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory. "}
+        status |= {"conditions": [target], "containerStatuses": [{"name": "vllm", "state": state, "restartCount": 0}]}
+        self.change(at_s, "Pod", pod, lambda p: p.update(status=status))
+
     def devices(self, at_s: float, pod: str, *ids: str) -> None:
         """Its kubelet says which devices it has."""
         resources = [{"resourceID": one, "health": "Healthy"} for one in ids]

@@ -13,9 +13,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
-from harness.targets.kind.target import CLUSTER_ENV
+from harness.targets.kind.kept import CLUSTER_ENV
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENT = ROOT / "experiments" / "kind" / "consolidation.yaml"
@@ -27,16 +28,16 @@ def harness(folder: Path, *words: str) -> None:
     subprocess.run([sys.executable, "-m", "harness.cli", *words], cwd=folder, check=True)
 
 
-def left(folder: Path) -> list[str]:
+def left(folder: Path, env: Mapping[str, str] = os.environ) -> list[str]:
     """Containers of the cluster, volumes of nobody, networks but for kind's own; processes that know the folder."""
     found = []
-    cluster = os.environ.get(CLUSTER_ENV, "gpu-harness")
+    cluster = env.get(CLUSTER_ENV, "gpu-harness")
     for what, argv in (
         ("container", ["ps", "-a", "--filter", f"label=io.x-k8s.kind.cluster={cluster}", "--format", "{{.Names}}"]),
         ("volume", ["volume", "ls", "--filter", "dangling=true", "--format", "{{.Name}}"]),
         ("network", ["network", "ls", "--format", "{{.Name}}"]),
     ):
-        said = subprocess.run(["docker", *argv], capture_output=True, text=True, check=True).stdout.split()
+        said = subprocess.run(["docker", *argv], env=env, capture_output=True, text=True, check=True).stdout.split()
         found += [f"{what} {name}" for name in said if name not in ("kind", "bridge", "host", "none")]
     for path in Path("/proc").iterdir():
         if path.name.isdigit() and int(path.name) != os.getpid():

@@ -2,10 +2,12 @@
 
 Builds what is missing (Debian's Docker engine, in namespaces of its own; kind and Kubernetes from Go modules; a node
 image), runs the experiments of ``experiments/kind/`` with ``gpu-harness run --target kind``, compares each verdict with
-what it must be, and looks whether anything is left. Where there are four cores there are two clusters at a time: most
-of an experiment is waiting, and each keeps to its own cluster. Exits 77 with the reason where it cannot run, 1 when
-something is not as it must be. ``--only NAME`` runs one experiment, ``--machines`` what else can befall a node,
-``--only rounds`` goes up and down, and ``--reports DIR`` keeps all folders elsewhere.
+what it must be, and looks whether anything is left. Experiments that can have the same cluster have it, one after the
+other, as they do for somebody who keeps it (``GPU_HARNESS_KIND_KEEP``); ``--anew`` gives each its own. Where there are
+four cores there are two clusters at a time: most of an experiment is waiting, and each keeps to its own cluster. Exits
+77 with the reason where it cannot run, 1 when something is not as it must be. ``--only NAME`` runs one experiment,
+``--machines`` what else can befall a node, ``--only rounds`` goes up and down, and ``--reports DIR`` keeps all folders
+elsewhere.
 """
 
 from __future__ import annotations
@@ -20,18 +22,20 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import engine
 from node_image import ImageFailed, ensure
+from rounds_on_kind import left as docker_leavings
 
 from harness.errors import HarnessError
 from harness.stack.build import build
 from harness.stack.cache import built_dir
 from harness.stack.catalogue import CONTROL_PLANE, KIND, KUBECTL, NODE_IMAGE
+from harness.targets.kind.kept import CLUSTER_ENV, KEEP_ENV, KeptFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 CANNOT = 77
@@ -43,15 +47,15 @@ PACKAGES = {
     "nsenter": "util-linux",
 }
 EXPECTED = {
-    "node-not-ready-default-grace": ("pass", None),
     "spot-interruption": ("pass", None),
     "server-aborts": ("fail", "graceful_drain"),
     "device-plugin-down": ("pass", None),
     "consolidation": ("pass", None),
     "node-not-ready": ("pass", None),
+    "node-not-ready-default-grace": ("pass", None),
 }
-"""By experiment: its verdict, and the check that must have made it. The first one runs with Kubernetes' own timings; it
-is the longest, so it begins."""
+"""By experiment: its verdict, and the check that must have made it. The last one runs with Kubernetes' own timings,
+which is another cluster."""
 MACHINES = dict.fromkeys(
     ("node-frozen", "node-off", "node-disconnected", "node-runtime-down", "node-cut-off"), ("pass", None)
 )
@@ -105,9 +109,11 @@ def say(text: str) -> None:
 class Runs:
     """Experiments, one after the other in each lane."""
 
-    def __init__(self, folder: Path, image: str, reports: Path, names: Sequence[str], rounds: int, lanes: int) -> None:
+    def __init__(
+        self, folder: Path, env: Mapping[str, str], reports: Path, names: Sequence[str], rounds: int, lanes: int
+    ) -> None:
         self._folder = folder
-        self._env = {**os.environ, "DOCKER_HOST": engine.socket_of(folder), "GPU_HARNESS_KIND_IMAGE": image}
+        self._env = env
         self._reports = reports
         self._names = iter(names)
         self._rounds = rounds
@@ -115,6 +121,8 @@ class Runs:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._mutex = threading.Lock()
         self.rows: list[Row] = []
+        self.left: list[str] = []
+        """Of what Docker has, after the clusters are down."""
 
     def go(self) -> None:
         with ThreadPoolExecutor(self._lanes) as lanes:
@@ -133,6 +141,18 @@ class Runs:
         while (name := self._next()) is not None:
             self.rows.append(row := self._run(name, f"gpu-harness-{number}"))
             say(str(row))
+        self._down(f"gpu-harness-{number}")
+
+    def _down(self, cluster: str) -> None:
+        """As a person does who has kept a cluster and wants it no more."""
+        env = {**self._env, CLUSTER_ENV: cluster}
+        argv = [*engine.in_network(self._folder), sys.executable, "-m", "harness.cli", "down"]
+        began = time.monotonic()
+        ended = subprocess.run(argv, cwd=self._folder, env=env, capture_output=True, text=True)
+        left = docker_leavings(self._folder / "nobody", env)
+        said = f"{ended.stdout.strip() or ended.stderr.strip()}, {time.monotonic() - began:.0f} s"
+        say(f"{said}; left: {', '.join(left) or 'nothing'}")
+        self.left += left
 
     def _next(self) -> str | None:
         with self._mutex:
@@ -147,9 +167,10 @@ class Runs:
             time.sleep(0.5)
 
     def _run(self, name: str, cluster: str) -> Row:
-        env = {**self._env, "GPU_HARNESS_KIND_CLUSTER": cluster}
+        env = {**self._env, CLUSTER_ENV: cluster}
         argv = [*engine.in_network(self._folder), sys.executable]
         if name in (FOREIGN, ROUNDS):
+            env.pop(KEEP_ENV, None)
             argv += [str(ROOT / "tests" / "kind" / f"{name}_on_kind.py"), str(self._reports / name), str(self._rounds)]
         else:
             argv += ["-m", "harness.cli", "run", f"experiments/kind/{name}.yaml", "--target", "kind", "--plain"]
@@ -191,6 +212,7 @@ def main() -> int:
     parser.add_argument("--machines", action="store_true", help="what else befalls nodes, and a cluster of others")
     cores = len(os.sched_getaffinity(0))
     parser.add_argument("--lanes", type=int, default=min(2, max(1, cores // CORES_PER_LANE)), help="clusters at a time")
+    parser.add_argument("--anew", action="store_true", help="a new cluster for each experiment")
     parser.add_argument("--rounds", type=int, default=20, help="how often --only rounds goes up and down")
     parser.add_argument("--reports", type=Path, default=ROOT / "reports" / "kind")
     args = parser.parse_args()
@@ -203,6 +225,7 @@ def main() -> int:
     began = time.monotonic()
     names = args.only or ([*MACHINES, FOREIGN] if args.machines else list(EXPECTED))
     rows: list[Row] = []
+    left: list[str] = []
     signal.signal(signal.SIGTERM, _end)
     try:
         build([*CONTROL_PLANE, KUBECTL, *NODE_IMAGE, KIND], say)
@@ -210,14 +233,17 @@ def main() -> int:
         os.environ["DOCKER_HOST"] = engine.socket_of(folder)
         image = ensure(say)
         say(f"engine and node image after {time.monotonic() - began:.0f} s")
-        runs = Runs(folder, image, reports, names, args.rounds, args.lanes)
-        rows = runs.rows
+        env = {**os.environ, "GPU_HARNESS_KIND_IMAGE": image} | ({} if args.anew else {KEEP_ENV: "1"})
+        runs = Runs(folder, env, reports, names, args.rounds, args.lanes)
+        rows, left = runs.rows, runs.left
         runs.go()
     except (HarnessError, ImageFailed, engine.EngineFailed, subprocess.TimeoutExpired) as error:
         say(f"stopped: {error}")
     finally:
         engine.down(folder)
-        left = engine.left(folder)
+        for number in range(1, args.lanes + 1):
+            shutil.rmtree(KeptFolder(f"gpu-harness-{number}").path, ignore_errors=True)
+        left += engine.left(folder)
         shutil.rmtree(folder, ignore_errors=True)
     for row in rows:
         print(row)

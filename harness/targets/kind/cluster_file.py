@@ -35,14 +35,16 @@ def control_plane_name(cluster: str) -> str:
     return f"{cluster}-control-plane"
 
 
-def workers_of(config: WorldConfig, cluster: str) -> tuple[Worker, ...]:
+def worker_names(cluster: str, count: int) -> list[str]:
     """As kind names them: by their order in the file, the second with a 2."""
-    found: list[Worker] = []
-    for pool in config.pools:
-        for index in range(max(pool.stock, pool.nodes)):
-            number = len(found) + 1
-            found.append(Worker(f"{cluster}-worker{number if number > 1 else ''}", pool, index >= pool.nodes))
-    return tuple(found)
+    return [f"{cluster}-worker{number if number > 1 else ''}" for number in range(1, count + 1)]
+
+
+def workers_of(config: WorldConfig, cluster: str) -> tuple[Worker, ...]:
+    """A pool's after those of the pools before it."""
+    machines = [(p, index >= p.nodes) for p in config.pools for index in range(max(p.stock, p.nodes))]
+    names = worker_names(cluster, len(machines))
+    return tuple(Worker(name, pool, parked) for name, (pool, parked) in zip(names, machines, strict=True))
 
 
 def names_by_pool(config: WorldConfig, cluster: str) -> dict[str, list[str]]:

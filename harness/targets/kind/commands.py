@@ -122,8 +122,19 @@ class KindCommands:
 
     async def nodes(self) -> list[str]:
         """Containers of the cluster of this name, whoever made it; stopped ones, too."""
+        return list(await self._of_nodes("{{.Names}}"))
+
+    async def states(self) -> dict[str, str]:
+        """By container: running, exited, paused."""
+        return dict(line.split() for line in await self._of_nodes("{{.Names}} {{.State}}"))
+
+    async def ids(self) -> dict[str, str]:
+        """Of containers, by their names."""
+        return dict(line.split() for line in await self._of_nodes("{{.Names}} {{.ID}}"))
+
+    async def _of_nodes(self, fields: str) -> list[str]:
         label = f"label=io.x-k8s.kind.cluster={self.cluster}"
-        return (await must([self.docker, "ps", "-a", "--filter", label, "--format", "{{.Names}}"])).split()
+        return (await must([self.docker, "ps", "-a", "--filter", label, "--format", fields])).splitlines()
 
     async def is_ours(self) -> bool:
         """Whether the cluster's control-plane node has our mark."""

@@ -104,6 +104,13 @@ class ContainerMachines:
             self._on.pop(node, None)
         await asyncio.gather(*(self._kill(node) for node in nodes))
 
+    async def rest(self, node: str) -> None:
+        """Without power, on its network, its device plugin without a fault: ready to be given out again."""
+        await self._kill(node)
+        if await self._address(node) is None:
+            await self._do("network", "connect", NETWORK, node)
+        await self.switch_plugin(node, {})
+
     async def _firewall(self, node: str, verb: str) -> None:
         rule = ["OUTPUT", "-p", "tcp", "--dport", str(API_PORT), "-j", "DROP"]
         there = (await run([self._docker, "exec", node, "iptables", "-C", *rule])).code == 0

@@ -1,7 +1,7 @@
 """Takes a kind cluster of ours down when the process that brought it up has ended, however it ended.
 
-``python -m harness.targets.kind.keeper DOCKER KIND CLUSTER KUBECONFIG`` waits for the end of its parent pipe, or for
-SIGTERM.
+``python -m harness.targets.kind.keeper DOCKER KIND CLUSTER KUBECONFIG RECORD`` waits for the end of its parent pipe, or
+for SIGTERM. A cluster that is kept by then, which a file RECORD says, stays.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ QUIET_S = 1.0
 """A `kind create` that was under way may make one more container after the others are gone."""
 
 
-async def keep(commands: KindCommands) -> int:
+async def keep(commands: KindCommands, record: Path) -> int:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -28,6 +28,8 @@ async def keep(commands: KindCommands) -> int:
     if fd := os.environ.get(PARENT_FD_ENV):
         loop.add_reader(int(fd), ended.set)
     await ended.wait()
+    if record.exists():
+        return 0
     try:
         while await commands.nodes():
             if not await commands.is_ours():
@@ -41,5 +43,5 @@ async def keep(commands: KindCommands) -> int:
 
 
 if __name__ == "__main__":
-    docker, kind, cluster, kubeconfig = sys.argv[1:]
-    sys.exit(asyncio.run(keep(KindCommands(docker, kind, cluster, Path(kubeconfig)))))
+    docker, kind, cluster, kubeconfig, record = sys.argv[1:]
+    sys.exit(asyncio.run(keep(KindCommands(docker, kind, cluster, Path(kubeconfig)), Path(record))))

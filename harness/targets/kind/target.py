@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -36,11 +37,14 @@ from harness.targets.kind.cluster_file import (
     METRICS_PORT,
     cluster_file,
     control_plane_name,
+    worker_names,
     workers_of,
 )
 from harness.targets.kind.commands import KindCommands
 from harness.targets.kind.containers import ContainerMachines
 from harness.targets.kind.images import Image, under_all_names, write_images
+from harness.targets.kind.inventory import settled
+from harness.targets.kind.kept import KEEP_ENV, KeptFolder, Record, cluster_name, digest_of
 from harness.targets.kind.objects import (
     DAEMON_SET,
     FRONT,
@@ -52,22 +56,21 @@ from harness.targets.kind.objects import (
     front_proxy_authority,
     kubeconfig_on_the_node,
 )
+from harness.targets.kind.reset import reset
 from harness.targets.manifests import apply, wait_until_available
 from harness.targets.real_pods import images_of_ours
 from harness.targets.wanted import Places, Wanted
 
-CLUSTER_ENV, IMAGE_ENV = "GPU_HARNESS_KIND_CLUSTER", "GPU_HARNESS_KIND_IMAGE"
-"""The cluster's name, and the node image; kind's own image for its version if none is named."""
+IMAGE_ENV = "GPU_HARNESS_KIND_IMAGE"
+"""The node image; kind's own image for its version if none is named."""
 NODES_S, FRONT_S, AVAILABLE_S, START_S = 180.0, 90.0, 240.0, 30.0
 STOP_GRACE_S, DELETE_S = 3.0, 300.0
 Look = Callable[[], Awaitable[str]]
 WORLD_FILE = "world.json"
 FRONT_PACKAGES = (*FAKES, "cronsim", "cryptography", "httpx", "kubernetes", "pydantic", "rich", "zstandard")
 """What the front needs beside what a model server does."""
-
-
-def cluster_name(env: Mapping[str, str] = os.environ) -> str:
-    return env.get(CLUSTER_ENV) or "gpu-harness"
+SETTLED_S = 1.0
+"""What a new cluster's controllers still bring of themselves comes within this time of each other."""
 
 
 def planned_kind_fleet(config: WorldConfig) -> tuple[FleetNode, ...]:
@@ -80,7 +83,8 @@ def planned_kind_fleet(config: WorldConfig) -> tuple[FleetNode, ...]:
 
 
 class KindTarget:
-    """``down`` leaves nothing. A keeper that outlives us for that takes the cluster down if we could not."""
+    """``down`` leaves nothing. A keeper that outlives us for that takes the cluster down if we could not. Where
+    clusters are to be kept (``KEEP_ENV``), the cluster stays for the next run, which resets it."""
 
     name = "kind"
     real: tuple[str, ...] = (
@@ -103,8 +107,10 @@ class KindTarget:
         self._say = places.say
         self._keeper: Child | None = None
         self._control: Child | None = None
+        self._kept = KeptFolder(commands.cluster)
+        self._keeps = bool(os.environ.get(KEEP_ENV))
         self.versions: Mapping[str, str] = {}
-        self._engine = ""
+        self._engine = self._loaded = ""
 
     @property
     def log(self) -> Path:
@@ -116,24 +122,23 @@ class KindTarget:
     async def up(self) -> Connection:
         commands = self._commands
         self.versions, self._engine = await commands.check()
-        await commands.make_way()
-        mark = self._folder / "mark"
+        self._kept.hold()
+        mark = (self._kept.path if self._keeps else self._folder) / "mark"
         mark.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
         file = self._folder / "cluster.yaml"
         file.write_text(cluster_file(self._config, commands.cluster, mark.resolve()))
-        await self._start_keeper()
         images = asyncio.create_task(self._images())
         try:
-            await commands.create(file, os.environ.get(IMAGE_ENV, ""))
-            commands.kubeconfig.chmod(0o600)
-            self._say("loading the image of the fakes into the nodes")
-            await self._load(await images)
+            taken_over = self._keeps and await self._taken_over(file, images)
+            if not taken_over:
+                await self._create(file, images)
         finally:
             images.cancel()
             await asyncio.gather(images, return_exceptions=True)
         async with HttpKube(commands.kubeconfig) as kube:
             await self._reach(kube)
-            await self._prepare(kube)
+            await self._prepare(kube, None if taken_over else file)
             control_url, service_url = await self._surround(kube)
             objects = [(resource, as_applied(self.name, obj, self._config)) for resource, obj in self._wanted.objects]
             await apply(kube, objects)
@@ -156,18 +161,72 @@ class KindTarget:
     async def down(self) -> None:
         if self._control is not None:
             await self._control.stop(STOP_GRACE_S)
+        if self._keeps and self._kept.held and self._kept.read() is not None:
+            await self._leave()
         if self._keeper is not None:
-            self._say(f"deleting the cluster {self._commands.cluster}")
+            kept = self._kept.read() is not None
+            self._say(f"{'keeping' if kept else 'deleting'} the cluster {self._commands.cluster}")
             if await self._keeper.stop(DELETE_S) != 0:
                 # The run's history is whole, and its verdict does not depend on this.
                 why = "; ".join(self._keeper.last_lines()) or f"not within {DELETE_S:.0f} s"
                 name = self._commands.cluster
                 self._say(f"the cluster {name} was not deleted ({why}): kind delete cluster --name {name}")
+        self._kept.release()
 
     def died(self) -> str | None:
         if self._control is not None and self._control.returncode is not None:
             return self._control.how_it_ended()
         return None
+
+    async def _create(self, file: Path, images: asyncio.Task[tuple[Path, Path]]) -> None:
+        commands = self._commands
+        self._kept.forget()
+        await commands.make_way()
+        await self._start_keeper()
+        await commands.create(file, os.environ.get(IMAGE_ENV, ""))
+        commands.kubeconfig.chmod(0o600)
+        self._say("loading the image of the fakes into the nodes")
+        archives = await images
+        self._loaded = await asyncio.to_thread(digest_of, *archives)
+        await self._load(archives)
+
+    async def _taken_over(self, file: Path, images: asyncio.Task[tuple[Path, Path]]) -> bool:
+        """Whether there is a kept cluster that is what is wanted, and was brought back to its beginning."""
+        commands, record = self._commands, self._kept.read()
+        if record is None:
+            return False
+        try:
+            image = os.environ.get(IMAGE_ENV, "")
+            archives = await images
+            record.check(file.read_text(), image, await asyncio.to_thread(digest_of, *archives), await commands.ids())
+            self._say(f"resetting the cluster {commands.cluster} that was kept")
+            shutil.copy(self._kept.kubeconfig, commands.kubeconfig)
+            workers = worker_names(commands.cluster, len(record.nodes) - 1)
+            on = [worker.name for worker in workers_of(self._config, commands.cluster) if not worker.parked]
+            async with HttpKube(commands.kubeconfig) as kube:
+                await reset(commands, kube, workers, on, record.inventory)
+        except (TargetError, ApiError, OSError) as error:
+            self._say(f"the cluster {commands.cluster} that was kept will not do: {error}")
+            return False
+        for archive in archives:
+            archive.unlink()
+        return True
+
+    async def _keep(self, kube: HttpKube, file: Path) -> None:
+        """Writes down what the cluster is before anything of the experiment is in it."""
+        record = Record(
+            file.read_text(), os.environ.get(IMAGE_ENV, ""), self._loaded, await self._commands.ids(),
+            await settled(kube, SETTLED_S, NODES_S),
+        )  # fmt: skip
+        self._kept.write(record, self._commands.kubeconfig)
+
+    async def _leave(self) -> None:
+        """What is kept costs little: its workers are without power until somebody wants it."""
+        workers = [name for name in await self._commands.nodes() if name != control_plane_name(self._commands.cluster)]
+        try:
+            await ContainerMachines(self._commands.docker, ()).park(workers)
+        except TargetError as error:
+            self._say(f"the workers of the cluster that is kept could not be parked: {error}")
 
     async def _images(self) -> tuple[Path, Path]:
         """Archives of what runs on workers, and of the front."""
@@ -187,7 +246,7 @@ class KindTarget:
     async def _start_keeper(self) -> None:
         commands = self._commands
         argv = [sys.executable, "-m", "harness.targets.kind.keeper", commands.docker, commands.kind, commands.cluster]
-        argv += [str(commands.kubeconfig)]
+        argv += [str(commands.kubeconfig), str(self._kept.record_file)]
         self._keeper = await spawn("the keeper of the cluster", argv, env={}, log=self._places.logs / "keeper.log")
 
     async def _reach(self, kube: HttpKube) -> None:
@@ -200,23 +259,26 @@ class KindTarget:
                 "has a network namespace of its own, run gpu-harness there",
             ) from error
 
-    async def _prepare(self, kube: Kube) -> None:
-        """Nodes with GPUs for what runs at the start; stock without power."""
+    async def _prepare(self, kube: HttpKube, new: Path | None) -> None:
+        """Nodes with GPUs for what runs at the start; stock without power. ``new`` is the file of a new cluster."""
         config, cluster = self._config, self._commands.cluster
         workers = workers_of(config, cluster)
         parked = [worker.name for worker in workers if worker.parked]
         await install_karpenters_kinds(kube)
-        with contextlib.suppress(AlreadyExists):
-            await kube.create(NAMESPACE, {"metadata": {"name": SYSTEM_NAMESPACE}})
+        wanted = {worker.name: worker.pool.gpus for worker in workers if not worker.parked}
         if parked:
             self._say(f"parking {len(parked)} nodes: they are the pools' stock")
             await ContainerMachines(self._commands.docker, ()).park(parked)
             for name in parked:
                 with contextlib.suppress(NotFound):
                     await kube.delete(NODE, name)
+        if new is not None and self._keeps:
+            await self._until(lambda: _missing(kube, dict.fromkeys(wanted, 0)), NODES_S, "the nodes were not usable")
+            await self._keep(kube, new)
+        with contextlib.suppress(AlreadyExists):
+            await kube.create(NAMESPACE, {"metadata": {"name": SYSTEM_NAMESPACE}})
         for plugin in device_plugins(config):
             await kube.create(DAEMON_SET, plugin, SYSTEM_NAMESPACE)
-        wanted = {worker.name: worker.pool.gpus for worker in workers if not worker.parked}
         self._say("waiting for the nodes and their GPUs")
         await self._until(lambda: _missing(kube, wanted), NODES_S, "the nodes were not usable")
 

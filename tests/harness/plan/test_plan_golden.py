@@ -41,6 +41,7 @@ method:
       arguments: {after_s: 100, manifest: gang.yaml}
   - type: action
     name: two go
+    background: true
     provider: &spot
       type: python
       module: harness.run.chaos.actions
