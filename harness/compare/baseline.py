@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.checks.rows import rows_of
 from harness.compare.measures import MEASURES, Run, measured
 from harness.compare.printing import shown
 from harness.compare.sides import RUNS_MIN, gather, middle
@@ -52,7 +53,7 @@ class Baseline:
             )
         itself = history.dir.resolve() if history.dir else None
         runs = [run for run in self.runs if run.path.resolve() != itself]
-        return against(measured(history.requests, verdict), runs, self.left_out)
+        return against(measured(rows_of(history), verdict), runs, self.left_out)
 
 
 def against(values: dict[str, float], runs: Sequence[Run], left_out: int = 0) -> Finding:

@@ -7,16 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from harness.checks.rows import nearest_rank
+from harness.checks.rows import Rows, nearest_rank
 from harness.checks.serialise import load_verdict
 from harness.errors import BadInput, Where
 from harness.history.run_info import RunInfo
-from harness.history.tables import CUT, REQUESTS_FILE, RUN_FILE, Outcome
+from harness.history.tables import REQUESTS_FILE, RUN_FILE
 from harness.verdict import Finding, Role, Status, Verdict
 
-_COLUMNS = ["intended_ns", "first_token_ns", "last_token_ns", "output_tokens", "stream", "outcome"]
+_LATENCIES = ("ttft_ms", "e2e_ms", "tpot_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,36 +78,32 @@ def read_run(path: Path) -> Run:
     verdict = load_verdict(path / "verdict.json")
     try:
         info = RunInfo.read(path / "history")
-        table = pd.read_parquet(path / "history" / REQUESTS_FILE, columns=_COLUMNS)
-    except (OSError, ValueError) as error:
+        rows = Rows(pd.read_parquet(path / "history" / REQUESTS_FILE))
+    except (OSError, ValueError, KeyError) as error:
         raise BadInput(
             f"this run cannot be compared: {error}",
             where=Where(str(path)),
             hint=f"it needs history/{RUN_FILE} and history/{REQUESTS_FILE}",
         ) from error
-    return Run(path, info, verdict, measured(table, verdict))
+    return Run(path, info, verdict, measured(rows, verdict))
 
 
-def measured(table: pd.DataFrame, verdict: Verdict) -> dict[str, float]:
-    return _of_requests(table) | _of_findings(verdict)
+def measured(rows: Rows, verdict: Verdict) -> dict[str, float]:
+    return _of_requests(rows) | _of_findings(verdict)
 
 
-def _of_requests(table: pd.DataFrame) -> dict[str, float]:
-    asked = table[table["outcome"] != Outcome.ABORTED_BY_CLIENT]
-    if asked.empty:
+def _of_requests(rows: Rows) -> dict[str, float]:
+    asked = ~rows.hung_up_by_plan
+    if not asked.any():
         return {}
-    ok = asked["outcome"] == Outcome.OK
-    streamed = asked["stream"].fillna(True).astype(bool)
-    ttft = ((asked["first_token_ns"] - asked["intended_ns"]) / 1e6).where(ok)[streamed]
-    e2e = ((asked["last_token_ns"] - asked["intended_ns"]) / 1e6).where(ok)[streamed]
-    many = ok & streamed & (asked["output_tokens"] > 1).fillna(False)
-    tpot = ((asked["last_token_ns"] - asked["first_token_ns"]) / 1e6 / (asked["output_tokens"] - 1))[many]
     values: dict[str, float | None] = {
-        "not_ok_ratio": 1 - float(ok.mean()),
-        "streams_lost": float(asked["outcome"].isin([outcome.value for outcome in CUT]).sum()),
+        "not_ok_ratio": 1 - float(rows.ok[asked].mean()),
+        "streams_lost": float((rows.cut & asked).sum()),
     }
-    for name, series in (("ttft_ms", ttft), ("e2e_ms", e2e), ("tpot_ms", tpot)):
-        ordered = [math.inf if pd.isna(value) else float(value) for value in series]
+    for name in _LATENCIES:
+        counted = asked & rows.streamed & ((rows.ok & (rows.numbers("output_tokens") > 1)) | (name != "tpot_ms"))
+        took = np.where(rows.ok, rows.latency(name), np.nan)[counted]
+        ordered = np.where(np.isnan(took), math.inf, took)
         for q in (50, 95, 99):
             values[f"{name}_p{q}"] = nearest_rank(ordered, q / 100)
     return {name: value for name, value in values.items() if value is not None and name in MEASURES}

@@ -47,6 +47,14 @@ def named_symbols(page: Path) -> Iterator[str]:
     yield from (text for text in ticked(page) if re.fullmatch(r"(harness|fakes)(\.\w+)+", text))
 
 
+def test_a_latency_is_computed_in_one_place() -> None:
+    """As docs/metrics.md says; the live view and Locust's page, which are never judged, have figures of their own."""
+    sums = re.compile(r"(first_token_ns|last_token_ns)(\"\])? - |- \(?\w*(\.|\[\")?intended_ns")
+    files = (file for file in (ROOT / "harness").rglob("*.py") if sums.search(file.read_text(encoding="utf-8")))
+    places = {str(file.relative_to(ROOT)) for file in files}
+    assert places == {"harness/checks/rows.py", "harness/run/load/locustfile.py"}
+
+
 def generator() -> ModuleType:
     spec = importlib.util.spec_from_file_location("docs_generate", DOCS / "generate.py")
     assert spec is not None and spec.loader is not None

@@ -67,7 +67,7 @@ arrivals:
   kind: sequence
   parts:
     - {duration_s: 30, arrivals: {kind: constant, rate_per_s: 0.4}}
-    - {arrivals: {kind: constant, rate_per_s: 0.1}}
+    - {arrivals: {kind: constant, rate_per_s: 0.04}}
 tokens: {prompt: {kind: fixed, tokens: 30}, output: {kind: fixed, tokens: 1800}}
 send:
   connect_timeout_s: 5

@@ -12,6 +12,7 @@ from story import write_run
 from typer.testing import CliRunner
 
 from harness.checks.judge import judge
+from harness.checks.rows import rows_of
 from harness.checks.serialise import verdict_to_json
 from harness.commands import app
 from harness.compare.baseline import Baseline, against
@@ -123,7 +124,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_is_read_from_its_folder_and_measured_as_its_history_says(folder: Path) -> None:
     read = read_run(folder / "new" / "0")
     history = demo(cut=3)
-    assert read.values == measured(history.requests, read.verdict)
+    assert read.values == measured(rows_of(history), read.verdict)
     assert read.values["streams_lost"] == 3 and read.values["not_ok_ratio"] == pytest.approx(3 / 296)
     assert read.values["added_ready_s_worst"] == pytest.approx(180.9, abs=0.1)
     assert read.values["ttft_ms_p95"] == pytest.approx(1208, abs=1)
