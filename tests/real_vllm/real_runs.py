@@ -1,7 +1,8 @@
 """A spot interruption under real vLLM replicas, as they shut down by default, and with time to finish.
 
 The cluster around them is the embedded one; pods of the image ``vllm-cpu`` are real processes. Nothing runs before
-SIGTERM (no preStop hook), streams take seconds, and the second replica stays: what is lost is the server's doing.
+SIGTERM (no preStop hook), streams take seconds, and the second replica stays: what is lost is the server's doing. Two
+cores are enough: of two streams each replica gets one, and who takes the lost one's place waits for a node first.
 """
 
 from __future__ import annotations
@@ -60,13 +61,14 @@ spec:
   selector: {matchLabels: {app: llm}}
 """
 LOAD = """
-title: A stream every two and a half seconds, each of some seconds, and fewer while a server starts
+title: Two streams at once every eight seconds, each of some seconds, and few while a server starts
 duration_s: 80
 longest_stream_s: 40
 arrivals:
   kind: sequence
   parts:
-    - {duration_s: 30, arrivals: {kind: constant, rate_per_s: 0.4}}
+    - duration_s: 30
+      arrivals: {kind: sum, parts: [{kind: constant, rate_per_s: 0.125}, {kind: constant, rate_per_s: 0.125}]}
     - {arrivals: {kind: constant, rate_per_s: 0.04}}
 tokens: {prompt: {kind: fixed, tokens: 30}, output: {kind: fixed, tokens: 1800}}
 send:
@@ -120,13 +122,13 @@ def experiment(places: RealVllm) -> dict[str, Any]:
                 "world": {
                     "pools": [
                         {"name": "spot", "capacity_type": "spot", "gpus": 1, "nodes": 1, "stock": 1},
-                        {"name": "on-demand", "capacity_type": "on-demand", "gpus": 2, "nodes": 1, "stock": 1},
+                        {"name": "on-demand", "capacity_type": "on-demand", "gpus": 1, "nodes": 1, "stock": 2},
                     ],
                     "processes": [
                         {"image": image.image, "command": list(image.command), "env": dict(image.env) | ONE_PROCESS}
                     ],
                 },
-                "phases": {"warm_up_s": 10, "recovery_s": 60},
+                "phases": {"warm_up_s": 10, "recovery_s": 90},
                 "checks": [{"graceful_drain": {"streams_lost_max": 0}}, {"pdb": {}}],
             }
         ],
