@@ -13,7 +13,11 @@ from typing import NoReturn
 
 from harness.errors import ExitCode, HarnessError
 from harness.output import keep_output
+from harness.printable import block
 from harness.signals import stop_signals
+
+LONGEST_COMPLAINT = 20_000
+"""Characters. Up to twenty mistakes of one file are told at once."""
 
 
 class Interrupted(BaseException):
@@ -70,7 +74,8 @@ def _main(args: list[str]) -> ExitCode:
 
 
 def _complain(text: str) -> None:
-    sys.stderr.write(f"gpu-harness: {text}\n")
+    """It may quote a file or a cluster, which must not turn a terminal upside down."""
+    sys.stderr.write(f"gpu-harness: {block(text, LONGEST_COMPLAINT)}\n")
 
 
 if __name__ == "__main__":

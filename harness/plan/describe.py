@@ -7,12 +7,13 @@ from typing import Any
 from harness.plan.make import TraceUse
 from harness.plan.mixed import mix_stats
 from harness.plan.plan import Plan, PlannedFault
+from harness.printable import line
 
 
 def describe(plan: Plan) -> str:
     stats: dict[str, Any] = dict(plan.stats)
     lines = [
-        plan.title,
+        line(plan.title),
         f"  seed        {plan.seed}",
         f"  time        {plan.duration_s:g} scenario s in {plan.clock_s:g} clock s (time_scale {plan.time_scale:g})",
         f"  load        {_load(plan)}",

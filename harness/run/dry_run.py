@@ -15,6 +15,7 @@ from harness.faults.permissions import Need, access_reviews
 from harness.kube.http import HttpKube
 from harness.kube.port import Json
 from harness.plan.plan import PlannedFault
+from harness.printable import line
 from harness.run.allowing import needs_of
 from harness.run.preparing import Prepared
 from harness.spec.experiment import PlannedAction
@@ -25,8 +26,8 @@ def dry_run(prepared: Prepared, connection_file: Path, say: Callable[[str], None
     """FAIL where a permission is missing. Asked is the cluster of others that was planned on, or that of ``up``."""
     experiment, namespace = prepared.experiment, prepared.experiment.settings.workload.namespace
     for planned, action in zip(prepared.plan.faults, experiment.actions, strict=True):
-        for line in _told(planned, action, namespace):
-            say(line)
+        for told in _told(planned, action, namespace):
+            say(told)
     needs = needs_of(experiment)
     if prepared.survey is not None:
         missing = asyncio.run(_ask(prepared.survey.connection, needs, say))
@@ -48,7 +49,7 @@ def _told(planned: PlannedFault, action: PlannedAction, namespace: str) -> list[
     targets = ", ".join(planned.targets) or "picked when it begins"
     own = "; ".join(map(str, fault.needs(namespace))) or "nothing of its own"
     return [
-        f"{planned.fault_id}: {planned.title}",
+        f"{planned.fault_id}: {line(planned.title)}",
         f"  at {planned.starts_s:g} s, {fault.kind.value}: {targets}",
         f"  undone by: {', '.join(fault.undone_by) or 'nothing: it leaves no change'}",
         f"  needs: {own}",

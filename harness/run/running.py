@@ -113,7 +113,7 @@ def begin_run(prepared: Prepared, reports: Path, args: Sequence[str]) -> tuple[R
     spec_path = keep_spec(run_dir, experiment.path, experiment.files)
     run_dir.plan.write_text(plan.to_json())
     plan.schedule.write(run_dir.schedule)
-    typer.echo(f"{experiment.title}\nseed {plan.seed}, time_scale {plan.time_scale:g}, folder {run_dir.path}")
+    typer.echo(f"{line(experiment.title)}\nseed {plan.seed}, time_scale {plan.time_scale:g}, folder {run_dir.path}")
     return run_dir, spec_path, repeat_command(args, plan.seed)
 
 

@@ -10,6 +10,7 @@ import difflib
 import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,8 +73,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def find_file(written: str, beside: Path) -> Path | None:
     """A file named in a file: relative to that file, else to the working directory; None where neither exists."""
     for candidate in (beside.parent / written, Path(written)):
-        if candidate.is_file():
-            return candidate
+        with suppress(OSError, ValueError):  # a name so long, or with such signs in it, that no file can have it
+            if candidate.is_file():
+                return candidate
     return None
 
 
@@ -191,6 +193,8 @@ def _check_size(file: str, node: yaml.Node, known: dict[int, int]) -> int:
     if id(node) in known:
         return known[id(node)]
     known[id(node)] = 1  # Its own parent, too: that is told by the check of the keys.
+    if isinstance(node, yaml.ScalarNode):
+        _check_text(file, node.value, node.start_mark.line + 1)
     inner = node.value if isinstance(node, yaml.CollectionNode) else ()
     parts = (part for item in inner for part in (item if isinstance(item, tuple) else (item,)))
     size = 1 + sum(_check_size(file, part, known) for part in parts)
@@ -291,7 +295,9 @@ class _JsonLines:
     def _value(self, offset: int, at: KeyPath) -> int:
         opening = self.text[offset]
         if opening not in "{[":
-            return self.decoder.raw_decode(self.text, offset)[1]
+            value, end = self.decoder.raw_decode(self.text, offset)
+            _check_text(self.file, value, self._line(offset))
+            return end
         closing = "}" if opening == "{" else "]"
         index = 0
         offset = self._skip(offset + 1)
@@ -299,6 +305,7 @@ class _JsonLines:
             line = self._line(offset)
             if opening == "{":
                 key, offset = self.decoder.raw_decode(self.text, offset)
+                _check_text(self.file, key, line)
                 inner: KeyPath = (*at, key)
                 if inner in self.lines:
                     raise BadInput(
@@ -312,6 +319,20 @@ class _JsonLines:
             self.lines[inner] = line
             offset = self._skip(self._value(self._skip(offset), inner))
         return offset + 1
+
+
+def _check_text(file: str, text: object, line: int) -> None:
+    """An escape such as \\ud800 alone stands for half a character, which no file of a run could hold."""
+    try:
+        if isinstance(text, str):
+            text.encode()
+    except UnicodeEncodeError as error:
+        half = error.object[error.start].encode("ascii", "backslashreplace").decode()
+        raise BadInput(
+            f"holds {half}, which is half a character",
+            where=Where(file, line),
+            hint="write the character itself, or \\U and its eight digits in YAML",
+        ) from None
 
 
 def _dotted(at: KeyPath) -> str | None:

@@ -76,6 +76,24 @@ def test_a_mistake_in_a_file_is_one_clear_error_and_starts_nothing(
     assert processes_naming(str(tmp_path)) == []
 
 
+@pytest.mark.parametrize(
+    ("edit", "code", "says"),
+    [
+        (r'title: A => title: "\e[31m\aA', 0, "[31m"),
+        (r'description: Every => tags: "\e[31m\a"' + "\ndescription: Every", 64, "but must be a list"),
+        (r'title: A => title: "\uD800 A', 64, r"experiment.yaml:1: holds \ud800, which is half a character"),
+        (f"manifests: [workload.yaml] => manifests: [{'x' * 300}]", 64, "experiment.yaml:"),
+    ],
+)
+def test_what_stands_in_a_file_cannot_lead_a_terminal_astray(tmp_path: Path, edit: str, code: int, says: str) -> None:
+    experiment = copy_of_short(tmp_path, experiment=edit)
+    if 'title: "' in edit:
+        experiment.write_text(experiment.read_text().replace("of the harness itself", 'of the harness itself"'))
+    ended = command("plan", str(experiment))
+    assert ended.code == code and says in ended.out, ended.out
+    assert "\x1b" not in ended.out and "\a" not in ended.out
+
+
 def test_an_unreadable_trace_row_names_file_and_line(tmp_path: Path) -> None:
     trace = tmp_path / "trace.csv"
     trace.write_text(

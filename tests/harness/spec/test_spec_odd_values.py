@@ -18,7 +18,21 @@ from harness.spec.loadprofile import load_profile
 from harness.spec.together import check_together
 
 ROOT = Path(__file__).resolve().parents[3]
-ODD: list[Any] = [None, True, -1, 10**30, "", "${x}", [], [None], {"type": "env"}]
+ODD: list[Any] = [
+    None,
+    True,
+    -1,
+    10**30,
+    1e999,
+    "",
+    "${x}",
+    "\ud800",
+    "\x1b[31m",
+    "a" * 5000,
+    [],
+    [None],
+    {"type": "env"},
+]
 
 
 def places(data: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -49,7 +63,7 @@ def with_more(data: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
-@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: repr(odd)[:20])
 def test_experiment(tmp_path: Path, odd: Any) -> None:
     good = with_more(yaml.safe_load((ROOT / "experiments" / "spot-interruption-during-burst.yaml").read_text()))
     for name in ("llm", "gang-a", "gang-b"):
@@ -70,7 +84,7 @@ def test_experiment(tmp_path: Path, odd: Any) -> None:
             assert error.where.line is not None, at
 
 
-@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: repr(odd)[:20])
 def test_profile(tmp_path: Path, odd: Any) -> None:
     good = yaml.safe_load((ROOT / "loadprofiles" / "chat-bursts.yaml").read_text())
     for part in ("prompt", "output"):
