@@ -18,8 +18,8 @@ from harness.stack.addon_objects import API_SERVICE, MUTATING, VALIDATING
 
 PASSING = frozenset(
     {
-        "CertificateSigningRequest", "ComponentStatus", "ControllerRevision", "EndpointSlice", "Endpoints", "Event",
-        "Lease", "LeaseCandidate", "Node",
+        "CSINode", "CertificateSigningRequest", "ComponentStatus", "ControllerRevision", "EndpointSlice", "Endpoints",
+        "Event", "Lease", "LeaseCandidate", "Node",
     }
 )  # fmt: skip
 """Kinds that come and go by themselves, or follow what others are: nothing is told by their names."""
@@ -114,7 +114,8 @@ async def delete_at_once(kube: Kube, resource: Resource, obj: Json) -> None:
 async def _standing(kube: ApiServer) -> list[tuple[Resource, Json]]:
     """All objects that count. What has an owner counts only where no owner of it is there any more, and pods always
     where their namespace is about to go: with their nodes away, nobody else would end them."""
-    everything = [(r, obj) for r in await served(kube) for obj in await _listed(kube, r)]
+    counting = [r for r in await served(kube) if r.kind not in PASSING or r == NODE]  # Nodes own their pods' mirrors
+    everything = [(r, obj) for r in counting for obj in await _listed(kube, r)]
     uids = {obj["metadata"]["uid"] for _, obj in everything}
     ending = {
         obj["metadata"]["name"]

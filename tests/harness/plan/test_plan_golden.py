@@ -164,7 +164,7 @@ def test_more_nodes_than_there_are(make: Any) -> None:
         make(fleet=FLEET[:2] + FLEET[3:])
     assert caught.value.where is not None
     assert caught.value.where.key == "method.3.provider.arguments.nodes"
-    assert caught.value.where.line == 25
+    assert caught.value.where.line == 26
     assert "spot-1, spot-2 already go to earlier faults" in caught.value.message
 
 

@@ -101,7 +101,7 @@ def test_raw_is_the_file_and_a_copy(load: Any) -> None:
 
 
 def test_actions_are_numbered_by_function(load: Any) -> None:
-    found = load(experiment(method=[interruption(10), HEAL, interruption(20)]))
+    found = load(experiment(method=[interruption(10), HEAL, interruption(140)]))
     assert [action.fault_id for action in found.actions] == ["spot_interruption-1", "spot_interruption-2"]
     assert [action.at for action in found.actions] == [("method", 0), ("method", 2)]
 

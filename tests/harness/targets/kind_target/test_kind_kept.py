@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,9 +23,11 @@ from fakes.kube import LocalKube, Store, make_app
 from harness.errors import TargetError
 from harness.kube.http import HttpKube
 from harness.kube.port import CONFIG_MAP, NODE, NODE_POOL, POD, PRIORITY_CLASS, Json
+from harness.run.parent import PARENT_FD_ENV
 from harness.targets.kind.cluster_file import cluster_file
 from harness.targets.kind.commands import KindCommands, find_docker, find_kind
 from harness.targets.kind.inventory import NotAsItWas, return_to, take
+from harness.targets.kind.keeper import keep
 from harness.targets.kind.kept import CLUSTER_ENV, KeptFolder, Record, delete_kept
 from harness.targets.kind.reset import reset
 
@@ -193,3 +197,22 @@ def test_down_deletes_what_was_kept_and_its_folder(
     assert delete_kept() == "deleted the kind cluster lab that was kept"
     assert not folder.path.exists()
     assert on_path.calls(but=("inspect", "ps")) == []  # somebody has made one of that name, which is not ours
+
+
+@pytest.mark.parametrize("kept", [True, False])
+async def test_the_keeper_spares_what_is_kept_by_the_end_of_the_run(
+    on_path: OnPath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    record = tmp_path / "kept.json"
+    if kept:
+        record.write_text("{}")
+    on_path.answers("docker ps", "lab-control-plane\n")
+    on_path.answers("docker inspect", json.dumps([{"Destination": "/gpu-harness"}]))
+    ours, theirs = os.pipe()
+    monkeypatch.setenv(PARENT_FD_ENV, str(ours))
+    os.close(theirs)  # the run has ended
+    await keep(commands(on_path), record)
+    asyncio.get_running_loop().remove_reader(ours)
+    os.close(ours)
+    deleted = [call for call in on_path.calls() if call.startswith("kind delete")]
+    assert len(deleted) == (0 if kept else 1)
