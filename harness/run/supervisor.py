@@ -123,9 +123,10 @@ class Supervisor:
         except Exception as error:
             await self._unforeseen(error)
         finally:
-            await self._target.down()
+            # Nothing is timed any more, and to take a cluster away may keep the machine busy.
             watchdog.stop()
             run_queue.stop()
+            await self._target.down()
             if watchdog.failure is not None:
                 self._ended("error", f"stalls of the machine could not be recorded: {watchdog.failure.strerror}")
             self._finish(writer)
