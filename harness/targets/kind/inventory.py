@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Protocol
 
 from harness.errors import TargetError
@@ -99,14 +99,14 @@ async def return_to(kube: ApiServer, earlier: Inventory, within_s: float) -> Non
         raise NotAsItWas(f"still there after {within_s:.0f} s: {left}") from None
 
 
-async def delete_at_once(kube: Kube, resource: Resource, obj: Json) -> None:
+async def delete_at_once(kube: Kube, resource: Resource, obj: Json, grace_s: int | None = 0) -> None:
     """Whoever would have to agree (a controller by its finalizer, a kubelet by the end of the containers) is gone."""
     meta = obj["metadata"]
     namespace = meta.get("namespace")
     try:
         if meta.get("finalizers"):
             await kube.patch(resource, meta["name"], {"metadata": {"finalizers": None}}, namespace)
-        await kube.delete(resource, meta["name"], namespace, grace_s=0, propagation="Background")
+        await kube.delete(resource, meta["name"], namespace, grace_s=grace_s, propagation="Background")
     except NotFound:
         return
 
@@ -146,13 +146,16 @@ async def _delete(kube: Kube, more: Iterable[tuple[Resource, Json]]) -> None:
     found = list(more)
     first = [(r, obj) for r, obj in found if r in FIRST]
     await asyncio.gather(*(delete_at_once(kube, r, obj) for r, obj in first))
-    await asyncio.gather(*(_order_away(kube, r, obj) for r, obj in found if r not in FIRST))
+    nodes = {str(node["metadata"]["name"]) for node in (await kube.list(NODE)).items}
+    await asyncio.gather(*(_order_away(kube, r, obj, nodes) for r, obj in found if r not in FIRST))
 
 
-async def _order_away(kube: Kube, resource: Resource, obj: Json) -> None:
+async def _order_away(kube: Kube, resource: Resource, obj: Json, nodes: Container[str]) -> None:
+    """A pod whose node is there goes in good order: whoever comes next may want the port that it listens on."""
     if resource.kind == NAMESPACE.kind and obj["metadata"].get("deletionTimestamp"):
         return  # it goes once it is empty
-    await delete_at_once(kube, resource, obj)
+    in_order = resource.kind == POD.kind and (obj.get("spec") or {}).get("nodeName") in nodes
+    await delete_at_once(kube, resource, obj, None if in_order else 0)
 
 
 def _called(resource: Resource, obj: Json) -> str:
