@@ -40,15 +40,19 @@ _WATCH_S = 300
 # A server sends bookmarks about once a minute, so a watch that is silent for longer has lost its connection.
 _WATCH_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=100)
 _PAGE = 500
+_UNUSABLE = (ConfigException, yaml.YAMLError, OSError, ValueError, TypeError, KeyError, AttributeError)
+"""What the client raises on a kubeconfig in which something is missing, or is not what it should be."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def current_context(kubeconfig: Path) -> str:
     """BadInput where the file cannot be read or has none."""
     where = Where(str(kubeconfig))
+    if kubeconfig.exists() and not kubeconfig.is_file():
+        raise BadInput("is no file, and so no kubeconfig", where=where, hint="a pipe could be read only once")
     try:
         found = yaml.safe_load(kubeconfig.read_text())["current-context"]
-    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError) as error:
         raise BadInput(f"no current context to read: {error}", where=where) from error
     return str(found)
 
@@ -278,9 +282,11 @@ class HttpKube:
         try:
             load = aio.config.load_kube_config
             await load(str(self._kubeconfig), self._context, configuration, False)  # type: ignore[no-untyped-call]  # nor here
-        except ConfigException as e:
+            server = urlsplit(str(configuration.host))
+            server.port  # noqa: B018  # is looked at as it is read
+        except _UNUSABLE as e:
             raise BadInput(f"the kubeconfig cannot be used: {e}", where=where) from e
-        if urlsplit(configuration.host).hostname in _LOOPBACK:
+        if server.hostname in _LOOPBACK:
             # Proxies and .netrc have no business between programs of one machine, and looking them up takes a thread
             # for each request.
             configuration.client_session_kwargs = {"trust_env": False}

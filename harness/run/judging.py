@@ -93,6 +93,6 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
 def _read_plan(path: Path) -> dict[str, object]:
     try:
         plan = json.loads(path.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return plan if isinstance(plan, dict) else {}

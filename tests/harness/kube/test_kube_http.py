@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from fakes.clock import WallClock
 from fakes.kube import Store, make_app
 from harness.errors import BadInput
 from harness.kube import port
-from harness.kube.http import HttpKube
+from harness.kube.http import HttpKube, current_context
 from harness.kube.port import EventType, Json, Kube, PatchType
 
 POD: Json = {
@@ -252,3 +253,30 @@ async def test_a_kubeconfig_that_cannot_be_used(tmp_path: Path, runner: web.AppR
         await HttpKube(tmp_path / "none").get(port.NODE, "n")
     with pytest.raises(BadInput, match="cannot be used"):
         await HttpKube(tmp_path / "kubeconfig", context="missing").get(port.NODE, "n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "x", "[]", "\0", "clusters: 5", "a: !!python/object:os.system x", "current-context: a\n: :", "contexts: {}",
+        "a: &a [*a]", b"\xff\xfe", "clusters: [{name: a, cluster: {server: 'http://127.0.0.1:99999999'}}]",
+        "clusters: [{name: a, cluster: {server: 'http://['}}]",
+    ],
+)  # fmt: skip
+async def test_whatever_stands_in_a_kubeconfig_it_is_one_clear_error(tmp_path: Path, text: str | bytes) -> None:
+    path = tmp_path / "kubeconfig"
+    head = b"current-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\nusers: [{name: a, user: {}}]\n"
+    data = text if isinstance(text, bytes) else text.encode()
+    path.write_bytes(head + data if data.startswith(b"clusters: [") else data)
+    with pytest.raises(BadInput, match="kubeconfig"):
+        async with HttpKube(path):
+            pass
+    if b"current-context" not in path.read_bytes():
+        with pytest.raises(BadInput, match="no current context to read"):
+            current_context(path)
+
+
+def test_a_pipe_is_no_kubeconfig_and_nobody_waits_for_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "kubeconfig")
+    with pytest.raises(BadInput, match="is no file"):
+        current_context(tmp_path / "kubeconfig")

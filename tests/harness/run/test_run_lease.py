@@ -18,7 +18,7 @@ from fakes.kube.store import Store
 from harness.errors import GuardRefused
 from harness.kube.port import LEASE, NAMESPACE, Json, NotFound
 from harness.run import lease as leases
-from harness.run.lease import DURATION_S, LEASE_FILE, RunLease, give_back, holder_of
+from harness.run.lease import DURATION_S, LEASE_FILE, RunLease, give_back, give_back_of, holder_of, living_holder
 
 NS = "inference"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -123,3 +123,23 @@ async def test_a_run_that_was_refused_keeps_no_note(setting: Setting, tmp_path: 
     with pytest.raises(GuardRefused):
         await RunLease(setting.kube, NS, "b-host/1/1/y", utc_now=lambda: NOW, run_dir=tmp_path).acquire()
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_who_sweeps_from_the_cluster_sees_and_gives_back_what_the_run_of_a_folder_held(setting: Setting) -> None:
+    async def held_by(folder: str) -> str | None:
+        return await living_holder(setting.kube, NS, folder)
+
+    assert await held_by("reports/x") is None
+    await give_back_of(setting.kube, NS, "reports/x")  # there is nothing to give back
+    setting.now = datetime(2999, 1, 1, tzinfo=UTC)
+    await setting.lease(ELSEWHERE).acquire()
+    assert ELSEWHERE in str(await held_by("reports/x"))
+    assert await held_by("reports/xx") is None and await held_by("x-reports/x") is None
+    await give_back_of(setting.kube, NS, "ports/x")
+    assert (await setting.found())["spec"]["holderIdentity"] == ELSEWHERE, "it is of another folder"
+    await give_back_of(setting.kube, NS, "reports/x")
+    with pytest.raises(NotFound):
+        await setting.found()
+    setting.now = NOW
+    await setting.lease(ELSEWHERE).acquire()
+    assert await held_by("reports/x") is None, "it ran out long ago"
