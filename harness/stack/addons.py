@@ -15,6 +15,7 @@ from pathlib import Path
 
 from harness.errors import TargetError
 from harness.kube.port import SECRET, Kube, Resource
+from harness.stack import only_loopback
 from harness.stack.addon_objects import (
     API_SERVICE,
     CRD,
@@ -181,6 +182,7 @@ class Site:
             env={name: values.fill(text) for name, text in program.env.items()},
             exits=program.exits,
             within_s=program.starts_within_s,
+            loopback_only=program.everywhere and only_loopback.possible(),
         )
 
     async def _mount(self, name: str, folder: Path) -> None:

@@ -28,7 +28,8 @@ are written for KWOK, our metrics APIs, our gateway's choice of a replica."""
 
 class ProgramSpec(SpecModel):
     """One program. ``health`` is a URL that answers 200 once it serves. ``exits`` is how often it may end by itself,
-    and is started again, because it is written so. ``everywhere``: it can only listen on all interfaces."""
+    and is started again, because it is written so. ``everywhere``: it can only listen on all interfaces, and gets
+    127.0.0.1 in their place where root allows."""
 
     name: ObjectName
     package: Text

@@ -1,12 +1,12 @@
 """Runs one foreign program and lets it outlive nobody.
 
-``python -m harness.stack.guard [--remove FOLDER] PROGRAM ARGUMENT...``
+``python -m harness.stack.guard [--remove FOLDER] [--loopback-only] PROGRAM ARGUMENT...``
 
 Our own children watch a pipe to their parent (``harness.run.parent``); programs we did not write know nothing of it, so
 this process holds the pipe for them. When the pipe ends, or on SIGTERM, the program gets SIGTERM, and SIGKILL a little
-later. What the parent would have tidied up, the guard does in its place: it removes FOLDER. It ends as the program
-did, by the same code or the same signal. Where the kernel offers it (Linux), the program is also killed when the guard
-itself is killed.
+later. What the parent would have tidied up, the guard does in its place: it removes FOLDER. With ``--loopback-only``
+the program listens on 127.0.0.1 where it asks for all interfaces. The guard ends as the program did, by the same code
+or the same signal. Where the kernel offers it (Linux), the program is also killed when the guard itself is killed.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 from harness.run.parent import watch_parent
+from harness.stack import only_loopback
 
 ORPHAN_GRACE_S = 1.0
 """Between SIGTERM and SIGKILL once the parent is gone: nothing outlives it by more than two seconds."""
@@ -33,11 +36,12 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 class Guard:
     """A request to stop that comes before the program is there is kept for it."""
 
-    def __init__(self, remove: str | None) -> None:
+    def __init__(self, remove: str | None, loopback_only: bool) -> None:
         self._program: subprocess.Popen[bytes] | None = None
         self._asked = False
         self._orphaned = False
         self._remove = remove
+        self._group = only_loopback.group() if loopback_only else None
 
     def ask(self, number: int, frame: FrameType | None) -> None:
         self._asked = True
@@ -46,11 +50,14 @@ class Guard:
 
     def run(self, argv: list[str]) -> int:
         """The program's return code as ``subprocess`` counts it: negative for a signal."""
-        self._program = subprocess.Popen(argv, stdin=subprocess.DEVNULL, preexec_fn=_die_with_the_guard())
+        self._program = subprocess.Popen(argv, stdin=subprocess.DEVNULL, preexec_fn=_before_it(self._group))
         if self._asked:
             self._program.terminate()
         watch_parent(self._parent_is_gone)
         code = self._program.wait()
+        if self._group is not None:
+            with suppress(OSError):  # what it started itself may still be in there
+                self._group.rmdir()
         if self._orphaned and self._remove:
             shutil.rmtree(self._remove, ignore_errors=True)
         return code
@@ -64,8 +71,22 @@ class Guard:
         killing.start()
 
 
+def _before_it(group: Path | None) -> Callable[[], None] | None:
+    """What the child does between fork and exec."""
+    die = _die_with_the_guard()
+    if group is None:
+        return die
+
+    def both() -> None:
+        only_loopback.enter(group)
+        if die is not None:
+            die()
+
+    return both
+
+
 def _die_with_the_guard() -> Callable[[], None] | None:
-    """What the child does between fork and exec. The library is loaded before the fork: loading it after could hang."""
+    """The library is loaded before the fork: loading it after could hang."""
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None, use_errno=True).prctl
@@ -85,10 +106,12 @@ def main() -> NoReturn:
     remove = None
     if argv[0] == "--remove":
         _, remove, *argv = argv
-    guard = Guard(remove)
-    signal.signal(signal.SIGTERM, guard.ask)
-    signal.signal(signal.SIGINT, guard.ask)
+    if loopback_only := argv[0] == "--loopback-only":
+        argv = argv[1:]
     try:
+        guard = Guard(remove, loopback_only)
+        signal.signal(signal.SIGTERM, guard.ask)
+        signal.signal(signal.SIGINT, guard.ask)
         code = guard.run(argv)
     except OSError as error:
         sys.exit(f"{argv[0]}: {error.strerror}")

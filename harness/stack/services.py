@@ -33,7 +33,8 @@ class Health:
 @dataclass(frozen=True, slots=True)
 class Launch:
     """One program as it is started. ``argv`` begins with the program itself; ``remove`` is a folder that is to go when
-    nobody is left to remove it. ``exits``: how often it may end by itself, and is started again."""
+    nobody is left to remove it. ``exits``: how often it may end by itself, and is started again. ``loopback_only``:
+    what it binds to all interfaces is bound to 127.0.0.1 (``harness.stack.only_loopback``)."""
 
     name: str
     argv: tuple[str, ...]
@@ -42,6 +43,7 @@ class Launch:
     remove: Path | None = None
     exits: int = 0
     within_s: float = START_TIMEOUT_S
+    loopback_only: bool = False
 
 
 @dataclass(slots=True)
@@ -122,6 +124,7 @@ class Services:
     async def _spawn(self, launch: Launch) -> Child:
         guarded = [sys.executable, "-m", "harness.stack.guard"]
         guarded += ["--remove", str(launch.remove)] if launch.remove else []
+        guarded += ["--loopback-only"] if launch.loopback_only else []
         guarded += launch.argv
         return await spawn(launch.name, guarded, env=launch.env, log=self._logs / f"{launch.name}.log")
 

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import ipaddress
 import os
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+import psutil
 from proofs import PROOFS
 
 from harness.errors import HarnessError, TargetError
 from harness.kube.http import HttpKube
+from harness.stack import only_loopback
 from harness.stack.catalogue import CONTROL_PLANE
 from harness.stack.description import addons, in_order
 from harness.stack.find import find_binaries
@@ -43,6 +47,8 @@ async def prove(name: str, folder: Path) -> str:
             seen = await PROOFS[name](kube, target.standing)
         if (died := target.died()) is not None:
             raise TargetError(f"{seen}; and then {died}")
+        if only_loopback.possible() and (heard := heard_by_others(pids)):
+            raise TargetError(f"{seen}, and listens to other machines: {', '.join(heard)}")
     finally:
         await target.down()
     if left := [pid for pid in pids if Path(f"/proc/{pid}").exists()]:
@@ -50,6 +56,22 @@ async def prove(name: str, folder: Path) -> str:
     if (folder / "target" / "control-plane").exists():
         raise TargetError(f"{name} is down, and its files are left")
     return seen
+
+
+def heard_by_others(pids: Sequence[int]) -> list[str]:
+    """Addresses other than loopback on which these processes and their children listen."""
+    found = []
+    for pid in pids:
+        for process in (psutil.Process(pid), *psutil.Process(pid).children(recursive=True)):
+            for held in process.net_connections("tcp"):
+                if held.status == psutil.CONN_LISTEN and not is_loopback(held.laddr.ip):
+                    found.append(f"{process.name()} on {held.laddr.ip}:{held.laddr.port}")
+    return found
+
+
+def is_loopback(address: str) -> bool:
+    found = ipaddress.ip_address(address)
+    return (getattr(found, "ipv4_mapped", None) or found).is_loopback
 
 
 def main() -> int:

@@ -19,6 +19,7 @@ from harness.faults.pick import FleetNode
 from harness.kube.http import HttpKube
 from harness.kube.port import Kube
 from harness.run.children import Child, spawn
+from harness.stack import only_loopback
 from harness.stack.addons import SURROUNDINGS, Standing, running_addons
 from harness.stack.catalogue import CONTROL_PLANE
 from harness.stack.component import Component
@@ -243,6 +244,7 @@ class ControlPlaneTarget:
 def _told(described: Described) -> str:
     """What a report says of a real component: who reads it may be on another machine than the one that ran it."""
     everywhere = [program.name for program in described.addon.programs if program.everywhere]
+    everywhere = [] if only_loopback.possible() else everywhere
     listens = f"; {', '.join(everywhere)} listened on all interfaces" if everywhere else ""
     return f"{described.addon.about}{listens}"
 
