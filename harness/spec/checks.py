@@ -152,6 +152,8 @@ class GangSpec(CheckSpec):
     atomicity_s_max: Seconds
     whole_again_s_max: Seconds | None = None
     """Defaults to ``atomicity_s_max``. A member that was lost may have to wait for a node; binding never does."""
+    of: Literal["kubernetes", "kai", "volcano", "coscheduling"] = "kubernetes"
+    """Whose PodGroups are recorded, with the least number of members that each asks for."""
 
 
 class ScaleDownSpec(CheckSpec):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.errors import BadInput
+from harness.run.allowing import needs_of
 from harness.run.preparing import fitting_target, prepare
 from harness.run.record.beside import recorded_beside
+from harness.spec.checks import GangSpec
 from harness.spec.experiment import Experiment
 
 STACK = Path(__file__).parents[3] / "experiments" / "stack"
@@ -56,3 +59,23 @@ def test_the_kinds_of_the_systems_it_brings_objects_of_are_recorded() -> None:
     }  # fmt: skip
     gangs = recorded_beside(experiment("gangs-compete"))
     assert gangs == ()
+
+
+@pytest.mark.parametrize(
+    ("of", "group"),
+    [("kai", "scheduling.run.ai"), ("volcano", "scheduling.volcano.sh"), ("coscheduling", "scheduling.x-k8s.io")],
+)
+def test_pod_groups_of_another_scheduler_are_recorded_and_asked_for_where_the_check_names_it(
+    of: str, group: str
+) -> None:
+    plain = experiment("gangs-compete")
+    checks = tuple(replace_of(check, of) if isinstance(check, GangSpec) else check for check in plain.settings.checks)
+    named = replace(plain, settings=replace(plain.settings, checks=checks))
+    (found,) = recorded_beside(named)
+    assert (found.group, found.kind) == (group, "PodGroup")
+    asked, usual = ({(n.resource.group, n.plural) for n in needs_of(each)} for each in (named, plain))
+    assert (group, "podgroups") in asked - usual
+
+
+def replace_of(check: GangSpec, of: str) -> GangSpec:
+    return GangSpec.model_validate(check.model_dump() | {"of": of})
