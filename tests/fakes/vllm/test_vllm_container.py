@@ -90,6 +90,22 @@ async def test_planted_a_server_that_aborts_whatever_its_flags_say() -> None:
     await container.wait()
 
 
+async def test_planted_a_server_that_is_healthy_while_it_loads_and_gives_no_token() -> None:
+    container = await start(SLOW_LOAD, PlantedBug.SERVER_HEALTHY_WHILE_LOADING)
+    async with asyncio.timeout(30):
+        while container.probe("/health") != 200:
+            await asyncio.sleep(0.005)
+    stream = await post(address(container), chat_body(3))
+    await stream.head()
+    (entry,) = container.ledger.entries.values()
+    assert (entry.sent_tokens, entry.finish) == (0, None)
+    container.thaw()  # as when the model is there
+    assert (await stream.rest()).events[-1] == "[DONE]"
+    assert entry.sent_tokens == 3
+    container.kill()
+    await container.wait()
+
+
 async def test_a_bad_command_line_ends_with_code_2() -> None:
     template = pod()
     template["spec"]["containers"][0]["args"] = ["--max-num-seq", "4"]
