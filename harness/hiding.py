@@ -37,6 +37,42 @@ def without_secrets(obj: Json) -> Json:
     return found
 
 
+def experiment_without_secrets(experiment: Json) -> Json:
+    """An experiment of Chaos Toolkit without the secrets that people wrote into it: all values of its ``secrets``, and
+    in its configuration, and among headers of a provider, those that are named like one. What is read from the
+    environment or a vault only names it."""
+    shown: Json = {}
+    groups = experiment.get("secrets")
+    if isinstance(groups, dict):
+        shown["secrets"] = {
+            group: {name: value if isinstance(value, dict) else HIDDEN for name, value in members.items()}
+            if isinstance(members, dict)
+            else members
+            for group, members in groups.items()
+        }
+    if isinstance(experiment.get("configuration"), dict):
+        shown["configuration"] = _named_hidden(experiment["configuration"])
+    clean: Json = {key: _headers_hidden(value) for key, value in (experiment | shown).items()}
+    return clean
+
+
+def _named_hidden(values: Json) -> Json:
+    return {k: HIDDEN if isinstance(v, str) and _NAME.search(str(k)) else v for k, v in values.items()}
+
+
+def _headers_hidden(value: Any) -> Any:
+    match value:
+        case dict():
+            return {
+                k: _named_hidden(v) if k == "headers" and isinstance(v, dict) else _headers_hidden(v)
+                for k, v in value.items()
+            }
+        case list():
+            return [_headers_hidden(item) for item in value]
+        case _:
+            return value
+
+
 def _all_hidden(values: Any) -> Json:
     return dict.fromkeys(values or (), HIDDEN)
 

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from harness.errors import BadInput, Where
-from harness.hiding import HIDDEN, without_secrets
+from harness.hiding import experiment_without_secrets, without_secrets
 from harness.history.tables import FAULTS_FILE, LEDGER_FILE, MARKS_FILE
 
 
@@ -148,13 +148,6 @@ def _without_secrets(file: Path) -> str | None:
 def _hide(document: Any) -> Any:
     if not isinstance(document, dict):
         return document
-    groups = document.get("secrets")
-    if isinstance(groups, dict):  # of Chaos Toolkit: what is read from the environment or a vault only names it
-        shown = {
-            group: {name: value if isinstance(value, dict) else HIDDEN for name, value in members.items()}
-            if isinstance(members, dict)
-            else members
-            for group, members in groups.items()
-        }
-        return document | {"secrets": shown}
+    if "kind" not in document:
+        return experiment_without_secrets(document)
     return without_secrets(document)

@@ -22,6 +22,10 @@ EXTENSION = "gpu-harness"
 def _service_url(text: str) -> str:
     if text != "auto" and not re.fullmatch(r"https?://[^\s/]+(/\S*)?", text):
         raise mistake(f'"{text}" is not a service URL', hint="write auto, or http://host:port")
+    if "@" in text.partition("://")[2].partition("/")[0]:
+        raise mistake(
+            "a password in a URL is a password in a report", hint="name its environment variable: api_key_env: NAME"
+        )
     return text
 
 

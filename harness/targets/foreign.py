@@ -89,6 +89,11 @@ def check_experiment(experiment: Experiment, foreign: Foreign) -> str:
         )  # fmt: skip
     if not url.startswith(("http://", "https://")):
         raise BadInput(f"{url!r} is not a service URL", where=Where("--url"), hint="write http://host:port")
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        raise BadInput(
+            "a password in a URL is a password in a report", where=Where("--url"),
+            hint="name its environment variable in the experiment: workload.api_key_env",
+        )  # fmt: skip
     return url
 
 

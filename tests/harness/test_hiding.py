@@ -25,6 +25,14 @@ DEPLOYMENT = {"kind": "Deployment", "metadata": {"name": "a"}, "spec": {"replica
 APPLIED = {"kind": "Service", "metadata": {"annotations": {LAST_APPLIED: SECRET, "other": "1"}}, "spec": {}}
 SECRETS = {"kind": "Secret", "metadata": {"name": "s"}, "data": {"a": SECRET}, "stringData": {"b": SECRET}}
 
+CALLS = {"type": "http", "url": "http://x", "headers": {"Authorization": SECRET, "X-Api-Key": SECRET, "Accept": "*/*"}}
+EXPERIMENT = {
+    "title": "t",
+    "secrets": {"k": {"a": SECRET, "b": {"type": "env", "key": "B"}}},
+    "configuration": {"api_key": SECRET, "key": {"type": "env", "key": "K"}, "where": "eu"},
+    "method": [{"type": "action", "name": "a", "provider": CALLS}],
+}
+
 
 @pytest.mark.parametrize("obj", [POD, DEPLOYMENT, APPLIED, SECRETS], ids=lambda o: o["kind"])
 def test_secrets_are_hidden_in_a_copy(obj: dict[str, Any]) -> None:
@@ -43,7 +51,7 @@ def test_what_has_no_secret_is_the_same_object() -> None:
 
 def test_the_kept_spec_has_none_and_is_the_file_itself_elsewhere(tmp_path: Path) -> None:
     experiment, plain, secret = tmp_path / "e.yaml", tmp_path / "plain.yaml", tmp_path / "secret.yaml"
-    experiment.write_text(f"title: t\nsecrets: {{k: {{a: {SECRET}, b: {{type: env, key: B}}}}}}\n")
+    experiment.write_text(yaml.safe_dump(EXPERIMENT))
     plain.write_text("# as it is\nkind: Pod\n")
     secret.write_text(yaml.safe_dump_all([SECRETS, DEPLOYMENT]))
     run = create(tmp_path / "reports", experiment)
@@ -53,6 +61,9 @@ def test_the_kept_spec_has_none_and_is_the_file_itself_elsewhere(tmp_path: Path)
     assert (spec / "plain.yaml").read_text() == plain.read_text()
     kept = yaml.safe_load((spec / "e.yaml").read_text())
     assert kept["secrets"]["k"] == {"a": HIDDEN, "b": {"type": "env", "key": "B"}}
+    assert kept["configuration"] == {"api_key": HIDDEN, "key": {"type": "env", "key": "K"}, "where": "eu"}
+    headers = kept["method"][0]["provider"]["headers"]
+    assert headers == {"Authorization": HIDDEN, "X-Api-Key": HIDDEN, "Accept": "*/*"}
 
 
 @pytest.mark.parametrize("cut", [len(SECRET), len(SECRET) - 1, 8])

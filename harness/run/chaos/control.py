@@ -21,6 +21,7 @@ from harness.faults.heal import HealReport, heal_all
 from harness.faults.log import FaultLog
 from harness.faults.registry import FAULTS
 from harness.faults.undo import UNDO_FILE, replay
+from harness.hiding import experiment_without_secrets
 from harness.kube.http import HttpKube
 from harness.kube.port import ApiError
 from harness.run.chaos import context as contexts
@@ -77,8 +78,11 @@ def before_experiment_control(context: dict[str, Any]) -> None:
         raise InterruptExecution(f"gpu-harness: {error}") from error
 
 
-def after_experiment_control(context: dict[str, Any]) -> None:
-    """Heals what no rollback healed: an experiment may have none, or name a rollback that failed."""
+def after_experiment_control(context: dict[str, Any], state: dict[str, Any] | None = None) -> None:
+    """Heals what no rollback healed: an experiment may have none, or name a rollback that failed. The journal, which
+    ``state`` is, repeats the experiment, and is kept in the run's folder."""
+    if state is not None and isinstance(state.get("experiment"), dict):
+        state["experiment"] = experiment_without_secrets(state["experiment"])
     run = contexts.find_current()
     if run is None:
         return

@@ -154,6 +154,7 @@ MISTAKES = [
     Mistake("selector", "capacity-type=spot, count", "capacity-type is spot, count", "selector:", f"{METHOD}.nodes.selector",
             "is not a label requirement", "key=value"),
     Mistake("url", "url: auto", "url: localhost", "url:", f"{EXT}.workload.url", "not a service URL", "http://host:port"),
+    Mistake("password", "url: auto", "url: http://me:it@gw", "url:", f"{EXT}.workload.url", "a password in", "api_key_env"),
     Mistake("two-pools", "name: on-demand,", "name: spot,", "capacity_type: on-demand", f"{EXT}.world.pools.1.name", "two pools"),
     Mistake("no-check", "    checks:\n", "    checks: []\n    x:\n", "checks: []", f"{EXT}.checks", "has 0 items"),
     # How Chaos Toolkit would misread it.

@@ -70,6 +70,7 @@ def test_what_nobody_can_give_there_is_bad_input(kubeconfig: Path, tmp_path: Pat
     assert "knows only real time" in scaled.message and "--time-scale 1" in str(scaled.hint)
     assert "where the load is to be sent" in refused(kubeconfig, EXPERIMENT, url="").message
     assert "is not a service URL" in refused(kubeconfig, EXPERIMENT, url="gateway:80").message
+    assert "a password in a URL" in refused(kubeconfig, EXPERIMENT, url="http://me:secret@gateway:80").message
     planted = (
         EXPERIMENT.read_text()
         .replace("preset: quick", "preset: quick\n      planted_bugs: [hpa_blind]")

@@ -36,10 +36,12 @@ def extra_exists(run: ChaosRun) -> bool:
 
 
 def test_an_experiment_runs_through_with_the_planned_targets(run: ChaosRun) -> None:
-    run.prepare(experiment(action("apply_objects", manifest="extra.yaml"), spot()), targets={SPOT_ID: ["spot-3"]})
+    written = experiment(action("apply_objects", manifest="extra.yaml"), spot(), secrets={"k": {"token": "S3CRET"}})
+    run.prepare(written, targets={SPOT_ID: ["spot-3"]})
     run.start()
     assert run.wait() == 0, run.log
     assert (run.outcome.status, run.outcome.failed) == ("completed", ())
+    assert "S3CRET" not in (run.folder / "chaos.json").read_text() + run.log
     assert run.stages(SPOT_ID) == ["planned", "injected", "observed", "ended", "healing", "healed"]
     assert run.stages("apply_objects-1") == ["planned", "injected", "observed", "healing", "healed"]
     assert run.marks() == {"chaos_ready": "", "steady_state_before": "met", "steady_state_after": "met"}
