@@ -12,7 +12,7 @@ import yaml
 
 from harness.errors import BadInput, Where
 from harness.inspection.seen import Seen, items, text
-from harness.spec.document import Document, KeyPath, json_document, nearest, yaml_documents
+from harness.spec.document import Document, KeyPath, json_document, nearest_file, yaml_documents
 from harness.spec.mistakes import show
 
 ENDINGS = (".yaml", ".yml", ".json")
@@ -96,7 +96,7 @@ def _open(path: Path) -> bytes:
     where = Where(str(path))
     if not path.exists():
         siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-        near = nearest(path.name, siblings)
+        near = nearest_file(path.name, siblings)
         hint = f"did you mean {path.parent / near}?" if near else f"looked in {path.parent.absolute()}"
         raise BadInput("there is no such file or folder", where=where, hint=hint)
     if not path.is_file():

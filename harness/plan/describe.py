@@ -31,6 +31,7 @@ def describe(plan: Plan) -> str:
         lines.append(
             "  note        no steady-state-hypothesis: nothing shows a steady start, so the verdict cannot be pass"
         )
+    lines += [f"  note        {line(note)}" for note in plan.notes]
     return "\n".join(lines)
 
 

@@ -60,6 +60,8 @@ class Plan:
     profile_traces: tuple[TraceUse, ...] = ()
     """Those that the profile itself names; ``trace`` is the one that a person gave in its place."""
     has_hypothesis: bool = True
+    notes: tuple[str, ...] = ()
+    """What a person should know of it, one sentence each; of no matter to a run, and so not in its JSON."""
 
     @property
     def clock_s(self) -> float:
@@ -72,6 +74,9 @@ class Plan:
 
     def with_faults(self, faults: tuple[PlannedFault, ...], has_hypothesis: bool) -> Plan:
         return replace(self, faults=faults, has_hypothesis=has_hypothesis)
+
+    def with_notes(self, *notes: str) -> Plan:
+        return replace(self, notes=(*self.notes, *notes))
 
     def to_json(self) -> str:
         """Stable bytes: no path of this machine, no time of day, keys in one order."""

@@ -13,6 +13,7 @@ from harness.plan.plan import Plan, plan_experiment, plan_profile
 from harness.plan.trace import TraceCut
 from harness.spec.document import read_document
 from harness.spec.experiment import Experiment, load_experiment
+from harness.spec.filekind import is_profile
 from harness.spec.loadprofile import LoadProfile, load_profile
 from harness.stack.description import kinds
 from harness.targets.choosing import check_stack, check_target, check_world, fleet_of, why_not_embedded
@@ -33,16 +34,10 @@ class Prepared:
     """Of a cluster that others made."""
 
 
-def is_profile(path: Path) -> bool:
-    """Whether the file is a load profile, and not an experiment."""
-    data = read_document(path).data
-    return isinstance(data, dict) and "arrivals" in data and "method" not in data
-
-
 def plan_file(path: Path, *, seed: int, cut: TraceCut | None, time_scale: float | None) -> Plan:
     """The plan of an experiment, or of a load profile alone, whichever the file is."""
-    if is_profile(path):
-        return plan_profile(load_profile(path), seed, 1.0 if time_scale is None else time_scale, cut)
+    if is_profile(read_document(path)):
+        return _plan_alone(load_profile(path), seed, cut, time_scale)
     if time_scale is not None:
         raise BadInput(
             "--time-scale is for a load profile alone",
@@ -50,6 +45,25 @@ def plan_file(path: Path, *, seed: int, cut: TraceCut | None, time_scale: float 
             hint="an experiment has its own, in the block gpu-harness",
         )
     return prepare(path, seed=seed, target=fitting_target(path), cut=cut).plan
+
+
+def _plan_alone(profile: LoadProfile, seed: int, cut: TraceCut | None, time_scale: float | None) -> Plan:
+    """A profile does not know for which time_scale it is meant, so only one that was given can be wrong for it."""
+    if time_scale is None:
+        plan = plan_profile(profile, seed, 1.0, cut)
+        return plan.with_notes(*_needed_time_scale(profile))
+    plan = plan_profile(profile, seed, time_scale, cut)
+    profile.check_patience(time_scale)
+    return plan
+
+
+def _needed_time_scale(profile: LoadProfile) -> tuple[str, ...]:
+    if profile.time_scale_min <= 1:
+        return ()
+    return (
+        f"an experiment needs a time_scale of at least {profile.time_scale_min:.3g}: longest_stream_s "
+        f"({profile.longest_stream_s:g} scenario s) by send.deadline_s ({profile.send.deadline_s:g} clock s)",
+    )
 
 
 def fitting_target(path: Path) -> str:
@@ -63,12 +77,13 @@ def fitting_target(path: Path) -> str:
 def validated(path: Path) -> str:
     """What to say of an experiment, or a load profile, that is valid. BadInput for any mistake. An experiment without
     a world is for a cluster of others, and only what needs no look at that is checked."""
-    if is_profile(path):
-        rows = plan_file(path, seed=1, cut=None, time_scale=None).schedule.rows
-        return f"valid (a load profile of {rows} requests with seed 1 at time_scale 1)"
+    if is_profile(read_document(path)):
+        plan = plan_file(path, seed=1, cut=None, time_scale=None)
+        notes = "".join(f"; {note}" for note in plan.notes)
+        return f"valid (a load profile of {plan.schedule.rows} requests with seed 1 at time_scale 1{notes})"
     experiment = load_experiment(path)
     if experiment.settings.world is None:
-        load_profile(experiment.load_file)
+        load_profile(experiment.load_file).check_patience(experiment.settings.time_scale)
         read_manifests(experiment.action_manifests.values(), kinds(experiment.settings.stack))
         check_guards(experiment.actions, KUBECONFIG)
         return f"valid for a cluster of others ({len(experiment.actions)} actions; it has no world of its own)"

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import yaml
@@ -60,6 +60,15 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
         return lowered[found[0]]
     starts = [w for w in words if min(len(w), len(word)) >= 3 and (w.startswith(word) or word.startswith(w))]
     return starts[0] if len(starts) == 1 else None
+
+
+def nearest_file(name: str, siblings: Iterable[str]) -> str | None:
+    """The sibling that was probably meant, by the names without their endings: one that all have makes nothing near."""
+    ending = PurePath(name).suffix
+    ordered = sorted(siblings, key=lambda sibling: (PurePath(sibling).suffix == ending, sibling))
+    stems = {PurePath(sibling).stem: sibling for sibling in ordered}
+    near = nearest(PurePath(name).stem, stems)
+    return None if near is None else stems[near]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -132,7 +141,7 @@ def _read_text(path: Path) -> str:
         return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         siblings = [p.name for p in path.parent.iterdir() if p.is_file()] if path.parent.is_dir() else []
-        near = nearest(path.name, siblings)
+        near = nearest_file(path.name, siblings)
         hint = f"did you mean {path.parent / near}?" if near else f"looked in {path.parent.absolute()}"
         raise BadInput("there is no such file", where=where, hint=hint) from None
     except IsADirectoryError:

@@ -13,7 +13,8 @@ from harness.faults.catalogue.apply_objects import ApplyObjects
 from harness.faults.fault import Fault
 from harness.spec.actions import ACTIONS, ACTIONS_MODULE
 from harness.spec.chaos import Activity, Control, HypothesisProbe, PythonProvider, Reference, TopLevel
-from harness.spec.document import Document, KeyPath, did_you_mean, find_file, nearest, read_document
+from harness.spec.document import Document, KeyPath, did_you_mean, find_file, nearest, nearest_file, read_document
+from harness.spec.filekind import refuse_profile
 from harness.spec.manifest import load_manifest
 from harness.spec.mistakes import parse
 from harness.spec.probes import PROBES, PROBES_MODULE
@@ -63,6 +64,7 @@ class Experiment:
 def load_experiment(path: Path, environ: Mapping[str, str] | None = None) -> Experiment:
     """Reads and checks the file and its manifests; the load profile is only looked for (``load_profile`` reads it)."""
     document = read_document(path)
+    refuse_profile(document)
     top = parse(TopLevel, document.data, document, ())
     settings = read_settings(document)
     variables = read_variables(document, os.environ if environ is None else environ)
@@ -103,7 +105,7 @@ def _referred(document: Document, at: KeyPath, written: str) -> Path:
         return found
     folder = (document.path.parent / written).parent
     siblings = sorted(p.name for p in folder.iterdir() if p.is_file()) if folder.is_dir() else []
-    near = nearest(Path(written).name, siblings)
+    near = nearest_file(Path(written).name, siblings)
     hint = (
         f"did you mean {str(Path(written).parent / near)!r}?"
         if near

@@ -15,8 +15,9 @@ from pydantic import Field, Strict, model_validator
 
 from harness.spec.arrivals import Arrivals, SequenceArrivals, SumArrivals, TraceArrivals, check_within, every_kind
 from harness.spec.document import Document, read_document
+from harness.spec.filekind import refuse_experiment
 from harness.spec.mistakes import parse
-from harness.spec.mix import Mix
+from harness.spec.mix import FixedTime, Mix
 from harness.spec.model import Count, Millis, Seconds, SpecModel, Text, mistake
 from harness.spec.tokens import TokenLengths, TraceTokens
 
@@ -94,6 +95,19 @@ class LoadProfileSpec(SpecModel):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _hang_ups_before_the_deadline(self) -> LoadProfileSpec:
+        for index, part in enumerate(self.mix.hang_ups):
+            time = part.after_s
+            if isinstance(time, FixedTime) and time.time_s >= self.send.deadline_s:
+                raise mistake(
+                    f"is {time.time_s:g}, not before send.deadline_s ({self.send.deadline_s:g}), at which the client "
+                    "gives up anyway: nobody would hang up",
+                    key=("mix", "hang_ups", index, "after_s", "time_s"),
+                    hint="hang up earlier, or raise send.deadline_s; both are clock seconds",
+                )
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class LoadProfile:
@@ -134,7 +148,28 @@ class LoadProfile:
     def send(self) -> SendSpec:
         return self.spec.send
 
+    @property
+    def time_scale_min(self) -> float:
+        """Below it the client would give up the longest stream, which is scenario seconds, at its deadline."""
+        return self.longest_stream_s / self.send.deadline_s
+
+    def check_patience(self, time_scale: float) -> None:
+        """The client must outwait the longest stream. BadInput on the deadline's line, or the stream's where the
+        deadline is as usual."""
+        longest_s = self.longest_stream_s / time_scale
+        if longest_s <= self.send.deadline_s:
+            return
+        written = ("send", "deadline_s") in self.document.lines
+        raise self.document.mistake(
+            ("send", "deadline_s") if written else ("longest_stream_s",),
+            f"the longest stream takes {longest_s:g} clock seconds ({self.longest_stream_s:g} scenario seconds), but "
+            f"the client gives up after {self.send.deadline_s:g}",
+            "raise send.deadline_s (clock seconds), or lower longest_stream_s; a time_scale of at least "
+            f"{self.time_scale_min:.3g} would do, too",
+        )
+
 
 def load_profile(path: Path) -> LoadProfile:
     document = read_document(path)
+    refuse_experiment(document)
     return LoadProfile(parse(LoadProfileSpec, document.data, document, ()), document)

@@ -44,6 +44,11 @@ class ExponentialTime(SpecModel):
     mean_s: Seconds
     max_s: Seconds | None = None
 
+    @model_validator(mode="after")
+    def _middle(self) -> ExponentialTime:
+        _check_max(self.max_s, "mean_s", self.mean_s)
+        return self
+
 
 class LogNormalTime(SpecModel):
     """Half below ``median_s``, 68 % within a factor of e to the ``sigma``; cut at ``max_s``."""
@@ -52,6 +57,16 @@ class LogNormalTime(SpecModel):
     median_s: Seconds
     sigma: Annotated[float, Strict(), Field(ge=0, le=5)]
     max_s: Seconds | None = None
+
+    @model_validator(mode="after")
+    def _middle(self) -> LogNormalTime:
+        _check_max(self.max_s, "median_s", self.median_s)
+        return self
+
+
+def _check_max(max_s: float | None, name: str, middle_s: float) -> None:
+    if max_s is not None and max_s < middle_s:
+        raise mistake(f"is {max_s:g}, below {name} ({middle_s:g}): most times would be {max_s:g}", key=("max_s",))
 
 
 Time = Annotated[FixedTime | ExponentialTime | LogNormalTime, Field(discriminator="kind")]

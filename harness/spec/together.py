@@ -25,7 +25,7 @@ def check_together(experiment: Experiment, profile: LoadProfile, *, duration_s: 
             raise _at(experiment, action, "after_s", f"begins at {starts_s:g} s, within the warm-up of {warm_up_s:g} s",
                       "a fault needs a steady phase before it; begin later, or shorten phases.warm_up_s")  # fmt: skip
     _check_phases(experiment)
-    _check_patience(experiment, profile)
+    profile.check_patience(experiment.settings.time_scale)
 
 
 def _check_phases(experiment: Experiment) -> None:
@@ -49,16 +49,6 @@ def _check_fits(experiment: Experiment, action: PlannedAction, lasts_s: float, l
     course = f"begins at {starts_s:g} s and ends at {ends_s:g} s" if ends_s > starts_s else f"begins at {starts_s:g} s"
     hint = "begin earlier, shorten it, or lengthen the load; all are scenario seconds"
     raise _at(experiment, action, "after_s", f"{action.name} {course}, but {load} ends at {lasts_s:g} s", hint)
-
-
-def _check_patience(experiment: Experiment, profile: LoadProfile) -> None:
-    longest_s = experiment.settings.clock_s(profile.longest_stream_s)
-    if longest_s > profile.send.deadline_s:
-        message = (
-            f"the longest stream takes {longest_s:g} clock seconds ({profile.longest_stream_s:g} scenario seconds), "
-            f"but the client gives up after {profile.send.deadline_s:g}"
-        )
-        raise profile.document.mistake(("send", "deadline_s"), message, "raise send.deadline_s (clock seconds)")
 
 
 def _at(experiment: Experiment, action: PlannedAction, key: str, message: str, hint: str) -> BadInput:

@@ -50,6 +50,17 @@ class _Bounded(SpecModel):
             raise mistake(f"is {self.max_tokens}, below min_tokens ({self.min_tokens})", key=("max_tokens",))
         return self
 
+    def _within(self, name: str) -> None:
+        """A middle beyond a bound would be none: most draws would become the bound."""
+        middle: float = getattr(self, name)
+        for bound, beyond in (("max_tokens", "above"), ("min_tokens", "below")):
+            value: int | None = getattr(self, bound)
+            if value is not None and (middle > value if beyond == "above" else middle < value):
+                raise mistake(
+                    f"is {middle:g}, {beyond} {bound} ({value}): most lengths would be {value}", key=(name,),
+                    hint=f"{{kind: fixed, tokens: {value}}} makes all of them so long",
+                )  # fmt: skip
+
 
 class NormalTokens(_Bounded):
     """The normal distribution."""
@@ -57,6 +68,11 @@ class NormalTokens(_Bounded):
     kind: Literal["normal"]
     mean_tokens: Annotated[float, Strict(), Field(gt=0, le=10_000_000)]
     sd_tokens: Annotated[float, Strict(), Field(ge=0, le=10_000_000)]
+
+    @model_validator(mode="after")
+    def _middle(self) -> NormalTokens:
+        self._within("mean_tokens")
+        return self
 
 
 class LogNormalTokens(_Bounded):
@@ -66,6 +82,11 @@ class LogNormalTokens(_Bounded):
     kind: Literal["log_normal"]
     median_tokens: Annotated[float, Strict(), Field(gt=0, le=10_000_000)]
     sigma: Annotated[float, Strict(), Field(ge=0, le=5)]
+
+    @model_validator(mode="after")
+    def _middle(self) -> LogNormalTokens:
+        self._within("median_tokens")
+        return self
 
 
 class HistogramTokens(SpecModel):

@@ -67,3 +67,34 @@ def test_a_profile_alone_can_be_validated(tmp_path: Path, capsys: pytest.Capture
     wrong.write_text(Path(PROFILE).read_text().replace("duration_s:", "duration:"))
     with pytest.raises(BadInput, match="'duration' is not known"):
         run_command_line(["validate", str(wrong)])
+
+
+def test_a_profile_is_no_experiment() -> None:
+    with pytest.raises(BadInput, match="is a load profile, not an experiment") as caught:
+        run_command_line(["run", PROFILE, "--virtual"])
+    assert "name it under `load:`" in (caught.value.hint or "")
+
+
+def test_a_stream_longer_than_the_deadline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a time_scale nobody can say that it is wrong; with one that is too small it is refused."""
+    slow = tmp_path / "slow.yaml"
+    slow.write_text(
+        "title: t\nduration_s: 30\nlongest_stream_s: 100\narrivals: {kind: constant, rate_per_s: 1}\n"
+        "tokens: {prompt: {kind: fixed, tokens: 9}, output: {kind: fixed, tokens: 9}}\n"
+    )
+    for command in ("plan", "validate"):
+        run_command_line([command, str(slow)])
+        assert "an experiment needs a time_scale of at least 2.5" in capsys.readouterr().out
+    assert run_command_line(["plan", str(slow), "--time-scale", "2.5"]) is ExitCode.PASS
+    with pytest.raises(BadInput, match="the longest stream takes 50 clock seconds") as caught:
+        run_command_line(["plan", str(slow), "--time-scale", "2"])
+    assert caught.value.where is not None and caught.value.where.line == 3
+
+
+def test_a_name_is_near_by_its_stem(tmp_path: Path) -> None:
+    for name in ("badu.yaml", "load.json", "load.yaml"):
+        (tmp_path / name).write_text("")
+    for asked, near in (("nosuch.yaml", "looked in"), ("lod.yaml", "load.yaml"), ("load.yml", "load.yaml")):
+        with pytest.raises(BadInput, match="there is no such file") as caught:
+            run_command_line(["plan", str(tmp_path / asked)])
+        assert near in (caught.value.hint or "")

@@ -153,6 +153,13 @@ mix:
         ("name: free", "name: gold", 19, "tenants.1.name", "stands here twice"),
         ("share: 0.2", "share: 0.95", 20, "hang_ups", "add up to 1.05"),
         ("share: 0.2", "share: 2", 20, "hang_ups.1.share", "at most 1"),
+        ("kind: log_normal, median_tokens: 100,", "kind: log_normal, max_tokens: 90, median_tokens: 100,", 14,
+         "tokens.prompt.median_tokens", "above max_tokens (90)"),
+        ("mean_tokens: 9,", "mean_tokens: 9, min_tokens: 10,", 17, "tokens.mean_tokens", "below min_tokens (10)"),
+        ("mean_s: 9}", "mean_s: 9, max_s: 8}", 18, "think_s.max_s", "below mean_s (9)"),
+        ("{kind: exponential, mean_s: 9}", "{kind: log_normal, median_s: 9, sigma: 1, max_s: 8}", 18, "think_s.max_s",
+         "below median_s (9)"),
+        ("time_s: 1}", "time_s: 40}", 20, "hang_ups.1.after_s.time_s", "not before send.deadline_s (40)"),
         (", after_s: {kind: fixed, time_s: 1}", "", 20, "hang_ups.1.share", "needs after_tokens or after_s"),
     ],
 )  # fmt: skip
@@ -198,3 +205,25 @@ def test_a_pulse_must_end_before_the_next_begins(tmp_path: Path) -> None:
     late = pulses.replace("on_s: 60", "on_s: 6, start_s: 601")
     with pytest.raises(BadInput, match="but the profile lasts 600 s"):
         load(tmp_path, f"{GOOD[:start]}{late}{GOOD[end:]}")
+
+
+@pytest.mark.parametrize(
+    "deadline, line, key", [("send: {deadline_s: 30}\n", 8, "send.deadline_s"), ("", 2, "longest_stream_s")]
+)
+def test_a_client_less_patient_than_the_longest_stream(tmp_path: Path, deadline: str, line: int, key: str) -> None:
+    profile = load(
+        tmp_path,
+        "title: t\nlongest_stream_s: 300\nduration_s: 600\narrivals: {kind: constant, rate_per_s: 1}\n"
+        f"tokens:\n  prompt: {{kind: fixed, tokens: 9}}\n  output: {{kind: fixed, tokens: 9}}\n{deadline}",
+    )
+    profile.check_patience(10)
+    with pytest.raises(BadInput, match="takes 60 clock seconds") as caught:
+        profile.check_patience(5)
+    where = caught.value.where
+    assert where is not None and (where.line, where.key) == (line, key)
+    assert f"at least {profile.time_scale_min:.3g}" in (caught.value.hint or "")
+
+
+def test_an_experiment_is_no_load_profile(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="is an experiment, not a load profile"):
+        load(tmp_path, "title: t\ndescription: d\nmethod: []\nextensions: []\n")

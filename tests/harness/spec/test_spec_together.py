@@ -103,4 +103,4 @@ def test_the_client_must_outwait_the_longest_stream(check: Check) -> None:
     with pytest.raises(BadInput, match="the longest stream takes 60 clock seconds") as caught:
         check(EXPERIMENT, PROFILE.replace("longest_stream_s: 60", "longest_stream_s: 900"), None)
     assert caught.value.where is not None
-    assert (Path(caught.value.where.file).name, caught.value.where.key) == ("load.yaml", "send.deadline_s")
+    assert (Path(caught.value.where.file).name, caught.value.where.key) == ("load.yaml", "longest_stream_s")
