@@ -9,6 +9,7 @@ from harness.diagnosis.autoscaling import autoscaling
 from harness.diagnosis.books import books, cut_after_a_time
 from harness.diagnosis.bought import orders
 from harness.diagnosis.case import Case
+from harness.diagnosis.crowds import overrun
 from harness.diagnosis.evictions import evictions
 from harness.diagnosis.gangs import gangs
 from harness.diagnosis.kubelets import devices, hooks, pods_that_stay
@@ -18,7 +19,7 @@ from harness.diagnosis.lost_requests import lost_requests
 from harness.diagnosis.newcomers import newcomers
 from harness.diagnosis.queues import queues
 from harness.diagnosis.readiness import readiness
-from harness.diagnosis.refute import refuted
+from harness.diagnosis.refute import narrowed, refuted
 from harness.diagnosis.replica_sets import replica_sets
 from harness.diagnosis.routers import routers
 from harness.diagnosis.suspect import Sure, Suspect
@@ -35,6 +36,7 @@ RULES: dict[str, Callable[[Case], Iterator[Suspect]]] = {
     "books": books,
     "sent_away": sent_away,
     "slow": slow,
+    "overrun": overrun,
     "routers": routers,
     "newcomers": newcomers,
     "replica_sets": replica_sets,
@@ -61,7 +63,7 @@ def diagnose(history: History, findings: Sequence[Finding]) -> tuple[Diagnosis, 
 
 def ranked_suspects(case: Case) -> list[Suspect]:
     """The surest first, of these the earliest; those that recorded facts contradict are left out."""
-    suspects = [s for rule in RULES.values() for s in rule(case)]
+    suspects = [narrowed(case, s) for rule in RULES.values() for s in rule(case)]
     suspects = [s for s in suspects if s.breaks & case.failed and refuted(case, s, suspects) is None]
     return sorted(suspects, key=lambda s: (s.sure, s.since_ns, s.component))
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from harness.checks.rows import Mask
-from harness.checks.slo import METRICS
 from harness.checks.units import count
 from harness.diagnosis.case import SHOWN, Case, quote
+from harness.diagnosis.lateness import limits
 from harness.diagnosis.scope import pods_hit
 from harness.diagnosis.suspect import SERVER, Sure, Suspect
 from harness.history.tables import Outcome
@@ -52,25 +52,13 @@ def sent_away(case: Case) -> Iterator[Suspect]:
 
 def slow(case: Case) -> Iterator[Suspect]:
     """The first metric that is over its limit though its replica had little else to do: so the server is slow."""
-    for metric, limit in _limits(case).items():
+    for metric, limit in limits(case).items():
         values = case.rows.latency(metric)
         known = ~np.isnan(values) & case.rows.ok
         late = known & (values > limit)
         if late.any() and (told := _told(case, metric, values, known, late)) is not None:
             yield told
             return
-
-
-def _limits(case: Case) -> dict[str, float]:
-    """Of the metrics that a failing ``slo`` judged, in the order in which one hides another."""
-    found: dict[str, float] = {}
-    for finding in case.findings:
-        for key, value in finding.numbers.items() if finding.check == "slo" and finding.check in case.failed else ():
-            metric = key.removesuffix("_limit").rpartition("_")[0]
-            if key.endswith("_limit") and metric in METRICS and isinstance(value, int | float):
-                found[metric] = max(float(value), found.get(metric, 0.0))
-    order = ("tpot_ms", "itl_ms", "ttft_ms", "ttft_sent_ms", "e2e_ms")
-    return {metric: found[metric] for metric in order if metric in found}
 
 
 def _told(

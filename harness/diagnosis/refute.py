@@ -1,10 +1,12 @@
-"""By which recorded facts a suspect is out of the question. Each rule says why, or nothing."""
+"""By which recorded facts a suspect is out of the question, or one of the fails is none of its doing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from harness.diagnosis.case import Case
+from harness.diagnosis.lateness import not_good
 from harness.diagnosis.suspect import Suspect
 
 Rule = Callable[[Case, Suspect, Sequence[Suspect]], str | None]
@@ -24,3 +26,14 @@ RULES: dict[str, Rule] = {"accounts_for_no_request": accounts_for_no_request}
 def refuted(case: Case, suspect: Suspect, others: Sequence[Suspect]) -> str | None:
     """Why it cannot be; None where nothing speaks against it."""
     return next((why for rule in RULES.values() if (why := rule(case, suspect, others)) is not None), None)
+
+
+def narrowed(case: Case, suspect: Suspect) -> Suspect:
+    """Without ``slo`` where most of the requests that failed it were over before the suspect did anything wrong: no
+    effect comes before its cause."""
+    if "slo" not in suspect.breaks & case.failed:
+        return suspect
+    bad = not_good(case)
+    end = case.rows.numbers("end_ns")[bad]
+    over = int((end < suspect.since_ns).sum())
+    return replace(suspect, breaks=suspect.breaks - {"slo"}) if over > len(end) / 2 else suspect

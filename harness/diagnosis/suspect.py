@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.verdict import Evidence
 
+LOAD = "the load"
 SERVER = "the model server"
 GATEWAY = "the gateway"
 BETWEEN = "the gateway, or another proxy between clients and servers,"

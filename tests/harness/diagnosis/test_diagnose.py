@@ -9,7 +9,7 @@ from story import Story
 from harness.checks.judge import CHECKS, explained
 from harness.diagnosis.case import Case
 from harness.diagnosis.diagnose import RULES, diagnose
-from harness.diagnosis.refute import refuted
+from harness.diagnosis.refute import narrowed, refuted
 from harness.diagnosis.suspect import Suspect
 from harness.verdict import Status, merge
 
@@ -52,6 +52,7 @@ GUILTY = {
     "quota/bad-waits-beside-free-quota": ("Kueue", "left Job a without quota: it waited for 4 GPUs"),
     "quota/bad-its-queue-is-gone": ("Kueue", "its process had ended from 5.0 s to 200.0 s of the load"),
     "quota/bad-a-victim-stays": ("Kueue", "did not get back what it took away: a-0 held GPUs"),
+    "slo/bad-a-crowd-that-is-more-than-they-can-answer": ("the load", "of which 2 replicas answered"),
     "recovery/bad-orphaned-pod": ("the garbage collector of pods", "which is gone"),
     "recovery/bad-a-pod-that-never-goes": ("the kubelet", "never took away"),
 }
@@ -123,3 +124,11 @@ def test_as_many_requests_or_none_at_all_refute_nobody() -> None:
     case = Case(Story().build(), [])
     same = [suspect("the gateway", {1, 2}), suspect("the server", {1, 2}), suspect("settings", set())]
     assert [refuted(case, one, same) for one in same] == [None, None, None]
+
+
+@pytest.mark.parametrize(("lost_s", "explains"), [(150, True), (441, False)])
+def test_no_effect_comes_before_its_cause(lost_s: float, explains: bool) -> None:
+    case = load(HERE / "slo" / "bad-a-crowd-that-is-more-than-they-can-answer.py")
+    case_of = Case(case.history, [ask("slo", case)])
+    lost = Suspect("the node", "fell", case.history.run.load_start_ns + round(lost_s * 1e8), frozenset({"slo", "pdb"}))
+    assert narrowed(case_of, lost).breaks == ({"slo", "pdb"} if explains else {"pdb"})
