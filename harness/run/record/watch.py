@@ -3,13 +3,16 @@
 What counts as blind: a watch that breaks and is taken up again from its last resourceVersion has missed nothing. A list
 after the start has: whatever came and went in between was never seen, so it is written down as a gap. So has a watch
 that says nothing for longer than the server's bookmarks let it: what a server tells after a freeze, it tells too late.
+But a server has no bookmarks of a resource of which there was no event since it started (kubernetes v1.37,
+k8s.io/apiserver storage/cacher, ``dispatchBookmarks``), so a watch that never said anything is believed where a new
+list shows the same.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Protocol
 
 from harness.clock import NS_PER_S
@@ -65,6 +68,11 @@ class ResourceWatch:
         self._blind_since_ns: int | None = None
         self._blind_reason = ""
         self._absent_ns: int | None = None
+        self._listed: frozenset[tuple[str, str]] = frozenset()
+        self._heard = False
+        """Whether the watch has said anything since the last list."""
+        self._doubt = ""
+        """Why a watch that never said anything may be frozen, until a list shows whether it is."""
         self.known = asyncio.Event()
         """Set once the resource was listed, or is known to be absent."""
         self.error: Exception | None = None
@@ -80,6 +88,8 @@ class ResourceWatch:
             try:
                 if self._version is None:
                     await self._list()
+                elif self._doubt:
+                    await self._look_again()
                 else:
                     await self._follow(self._version)
             except NotFound:
@@ -87,7 +97,10 @@ class ResourceWatch:
             except Gone as error:
                 self._go_blind(self._contact_ns, f"410 Gone: {error.message}")
             except _Silent as error:
-                self._go_blind(self._contact_ns, str(error))
+                if self._heard:
+                    self._go_blind(self._contact_ns, str(error))
+                else:
+                    self._doubt = str(error)
             except WatchClosed:
                 # The server had answered, so everything up to now was seen or will be, from the last version on.
                 self._contact()
@@ -121,13 +134,23 @@ class ResourceWatch:
             self._objects.write(now_ns, self._resource.kind, ObjectEventType.LISTED, _slim(obj))
         self._state.replace(self._resource, found.items)
         self._version = found.resource_version
+        self._listed, self._heard = _versions(found.items), False
         self._contact()
         self.known.set()
+
+    async def _look_again(self) -> None:
+        found = await self._kube.list(self._resource)
+        if _versions(found.items) == self._listed:
+            self._version, self._doubt = found.resource_version, ""
+            self._contact()
+        else:
+            self._go_blind(self._contact_ns, self._doubt)
 
     async def _follow(self, version: str) -> None:
         events = self._kube.watch(self._resource, resource_version=version)
         while (event := await self._next(events)) is not None:
             self._contact()
+            self._heard = True
             self._version = str(event.object.get("metadata", {}).get("resourceVersion") or self._version)
             if event.type is not EventType.BOOKMARK:
                 type = ObjectEventType(event.type.value)
@@ -171,7 +194,7 @@ class ResourceWatch:
         """From here on only a list can help. The first reason is kept: what follows is the same blindness."""
         if self._blind_since_ns is None:
             self._blind_since_ns, self._blind_reason = since_ns, reason
-        self._version = None
+        self._version, self._doubt = None, ""
 
     def _end_gap(self, now_ns: int) -> None:
         self._objects.write(
@@ -182,6 +205,12 @@ class ResourceWatch:
             reason=self._blind_reason,
         )
         self._blind_since_ns = None
+
+
+def _versions(items: Iterable[Json]) -> frozenset[tuple[str, str]]:
+    return frozenset(
+        (str(meta.get("uid")), str(meta.get("resourceVersion"))) for meta in (i["metadata"] for i in items)
+    )
 
 
 def _slim(obj: Json) -> Json:

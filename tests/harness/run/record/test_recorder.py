@@ -162,6 +162,34 @@ async def test_a_server_that_freezes_while_connected_is_a_gap(tmp_path: Path) ->
     assert "said nothing for 92 s, not even a bookmark" in (gap.reason or "")
 
 
+async def test_a_server_without_bookmarks_of_what_never_changed_is_no_gap(tmp_path: Path) -> None:
+    recording = Recording(tmp_path, CONNECTION)
+    await recording.kube.create(NAMESPACE, {"metadata": {"name": "inference"}})
+    await recording.add("first")
+    await recording.recorder.start()
+    await asyncio.sleep(300)  # three times as long as a server may be silent
+    await recording.add("second")
+    await asyncio.sleep(1)
+    history = await recording.finish()
+    assert pods(history) == [("LISTED", "first"), ("ADDED", "second")]
+    assert gaps(history) == []
+
+
+async def test_a_silent_server_that_lists_something_else_was_frozen(tmp_path: Path) -> None:
+    recording = Recording(tmp_path, CONNECTION)
+    await recording.kube.create(NAMESPACE, {"metadata": {"name": "inference"}})
+    await recording.add("first")
+    await recording.recorder.start()
+    recording.kube.freeze()
+    await recording.add("second")
+    await asyncio.sleep(100)
+    recording.kube.thaw()
+    await asyncio.sleep(1)
+    history = await recording.finish()
+    assert pods(history) == [("LISTED", "first"), ("GAP", ""), ("LISTED", "first"), ("LISTED", "second")]
+    assert gaps(history)[0].since_ns == 0 and "not even a bookmark" in (gaps(history)[0].reason or "")
+
+
 async def test_gone_lists_again_and_says_so(recording: Recording) -> None:
     await recording.recorder.start()
     await asyncio.sleep(2)
