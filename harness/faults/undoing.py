@@ -92,8 +92,10 @@ async def _restore_fields(ground: Ground, undo: Undo) -> str:
     if obj is None:
         return f"{undo.object} is not there any more"
     mine, others = _split(undo.earlier, undo.ours, obj)
-    if mine and ground.only_of and not _wrote(obj, ground.only_of):
-        raise GuardRefused(f"{undo.object}: refused, for {ground.only_of} never wrote it")
+    if ground.only_of:
+        owned = _owned(obj, ground.only_of)
+        if never := _unwritten(owned, obj, mine, undo.ours, wrote_some=bool(owned)):
+            raise GuardRefused(f"{undo.object}: refused, for {ground.only_of} never wrote it: {', '.join(never)}")
     if mine:
         resource = resource_of(undo.object)
         try:
@@ -175,8 +177,29 @@ def _split(earlier: Mapping[str, Json], ours: Mapping[str, Json], obj: Json) -> 
     return mine, others
 
 
-def _wrote(obj: Json, manager: str) -> bool:
-    return any(entry.get("manager") == manager for entry in obj["metadata"].get("managedFields") or ())
+def _owned(obj: Json, manager: str) -> list[Json]:
+    """What the field manager owns of an object, as trees of ``f:NAME``."""
+    entries = obj["metadata"].get("managedFields") or ()
+    return [entry.get("fieldsV1") or {} for entry in entries if entry.get("manager") == manager]
+
+
+def _unwritten(
+    owned: Sequence[Json], now: Json, mine: Mapping[str, Json], ours: Mapping[str, Json], *, wrote_some: bool
+) -> list[str]:
+    """Paths that restoring would change, and that are not among what is owned. Of a field that was taken away nobody
+    owns anything: there it must do that the manager ``wrote_some`` of the object."""
+    found: list[str] = []
+    for key, value in mine.items():
+        current, wrote = now.get(key), ours.get(key)
+        below = [tree[f"f:{key}"] for tree in owned if f"f:{key}" in tree]
+        if current == value:
+            continue
+        if isinstance(value, Mapping) and isinstance(current, dict) and isinstance(wrote, Mapping):
+            inner = _unwritten(below, current, value, wrote, wrote_some=wrote_some)
+            found += [f"{key}.{path}" for path in inner]
+        elif not below and not (wrote is None and wrote_some):
+            found.append(key)
+    return found
 
 
 def _leaves(patch: Mapping[str, Json]) -> list[str]:

@@ -91,7 +91,11 @@ def loads(line: bytes) -> Any:
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
+        pass
+    try:
         return json.loads(line)  # which reads what orjson is too strict for, such as NaN
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
 
 
 def _parsed(line: bytes, specs: dict[bytes, Json]) -> Json:

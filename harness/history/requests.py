@@ -60,7 +60,7 @@ def read_records(path: Path) -> LoadRecords:
             try:
                 record = json.loads(line)
                 _take(records, record)
-            except (ValueError, KeyError, TypeError, AttributeError):
+            except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
                 records.unreadable_lines += 1
     return records
 

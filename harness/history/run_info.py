@@ -92,7 +92,10 @@ class RunInfo:
     @classmethod
     def from_json(cls, text: str) -> RunInfo:
         """Raises ``ValueError`` when the text is no run.json of ours."""
-        raw: Any = json.loads(text)
+        try:
+            raw: Any = json.loads(text)
+        except RecursionError:
+            raise ValueError("run.json is nested too deep") from None
         if not isinstance(raw, dict):
             raise ValueError(f"run.json holds a {type(raw).__name__}, not an object")
         known = {f.name for f in fields(cls)}

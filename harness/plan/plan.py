@@ -20,6 +20,10 @@ from harness.spec.loadprofile import LoadProfile
 from harness.spec.manifest import load_manifest, object_ref
 from harness.spec.together import check_together
 
+TIME_SCALE_MIN, TIME_SCALE_MAX = 1e-3, 1000.0
+"""Scenario seconds per clock second: a thousand times slower is no run, and faster no machine keeps up with."""
+
+
 _STRETCHES_MAX = 600
 
 
@@ -125,8 +129,11 @@ def plan_experiment(
 
 def plan_profile(profile: LoadProfile, seed: int, time_scale: float, trace: TraceCut | None = None) -> Plan:
     """The load alone: a plan without an experiment, and so without faults."""
-    if not 0 < time_scale < float("inf"):
-        raise BadInput(f"--time-scale is {time_scale:g}, but must be more than 0", hint="scenario s per clock s")
+    if not TIME_SCALE_MIN <= time_scale <= TIME_SCALE_MAX:
+        raise BadInput(
+            f"--time-scale is {time_scale:g}, but must be from {TIME_SCALE_MIN:g} to {TIME_SCALE_MAX:g}",
+            hint="scenario s per clock s",
+        )
     return _plan(profile.title, profile, seed, time_scale, _load(profile, seed, time_scale, trace))
 
 

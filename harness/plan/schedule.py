@@ -130,7 +130,7 @@ class Schedule:
 
     def stats(self, clock_s: float) -> Stats:
         """Figures for people, rounded. ``clock_s`` is how long the load lasts: until its last row or longer."""
-        mean = len(self) / clock_s
+        mean = len(self) / clock_s if clock_s else 0.0  # of one row there is no rate
         peak = peak_per_s(self.t_ns)
         return {
             "rows": len(self),

@@ -27,6 +27,9 @@ _KNOWN = (
     "(JSON lines: timestamp, input_length, output_length, hash_ids) and our own schedule.parquet"
 )
 
+FLAG_MAX = 1e9
+"""Thirty years in seconds: beyond it no trace was recorded, and times in nanoseconds do not fit any more."""
+
 
 @dataclass(frozen=True, slots=True)
 class TraceCut:
@@ -49,9 +52,10 @@ class TraceCut:
         ):
             if value is None:
                 continue
-            if not (value >= 0 if flag == "--trace-start" else value > 0) or value == float("inf"):
+            if not (value >= 0 if flag == "--trace-start" else value > 0) or value > FLAG_MAX:
                 raise BadInput(
-                    f"{flag} is {value:g}, but must be {least}", hint="seconds of the trace, as a plain number"
+                    f"{flag} is {value:g}, but must be {least} and at most {FLAG_MAX:g}",
+                    hint="seconds of the trace, or a multiple, as a plain number",
                 )
 
 
@@ -149,6 +153,8 @@ def _place(
         kept.take(row, row.t_ns - start_ns, prefix, 0)
         return
     copies = int(scale) + (chance.uniform() < scale - int(scale))
+    if len(kept) + copies > ROWS_MAX:
+        raise too_many("the trace's cut", ROWS_MAX)
     for copy in range(copies):
         shift_ns = int((next_ns - row.t_ns) * chance.uniform()) if copy else 0
         kept.take(row, row.t_ns - start_ns + shift_ns, prefix, copy)

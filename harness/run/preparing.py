@@ -9,7 +9,7 @@ from harness.errors import BadInput, Where
 from harness.faults.fidelity import CONTROL_PLANE, EMBEDDED, KUBECONFIG, VIRTUAL
 from harness.faults.guards import check_arguments, check_caps, check_guards
 from harness.faults.scene import Scene
-from harness.plan.plan import Plan, plan_experiment, plan_profile
+from harness.plan.plan import TIME_SCALE_MAX, TIME_SCALE_MIN, Plan, plan_experiment, plan_profile
 from harness.plan.trace import TraceCut
 from harness.spec.document import read_document
 from harness.spec.experiment import Experiment, load_experiment
@@ -20,8 +20,6 @@ from harness.targets.choosing import check_stack, check_target, check_world, fle
 from harness.targets.foreign import Foreign, Survey, survey
 from harness.targets.manifests import read_manifests
 from harness.targets.wanted import wanted_by
-
-TIME_SCALE_MAX = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +138,8 @@ def _scene_of_the_world(experiment: Experiment, target: str, seed: int) -> Scene
 
 def _rescaled(experiment: Experiment, profile: LoadProfile, time_scale: float) -> tuple[Experiment, LoadProfile]:
     """Tokens are never scaled, so the longest stream keeps its clock seconds and is fewer or more scenario seconds."""
-    if not 0 < time_scale <= TIME_SCALE_MAX:
-        raise BadInput(f"--time-scale is {time_scale:g}, but must be above 0 and at most {TIME_SCALE_MAX:g}")
+    if not TIME_SCALE_MIN <= time_scale <= TIME_SCALE_MAX:
+        raise BadInput(f"--time-scale is {time_scale:g}, but must be from {TIME_SCALE_MIN:g} to {TIME_SCALE_MAX:g}")
     longest_stream_s = profile.longest_stream_s * time_scale / experiment.settings.time_scale
     spec = profile.spec.model_copy(update={"longest_stream_s": longest_stream_s})
     settings = replace(experiment.settings, time_scale=time_scale)

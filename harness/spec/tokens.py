@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Strict, field_validator, model_validator
 
-from harness.spec.model import Count, SpecModel, Text, mistake
+from harness.spec.model import MOST, Count, SpecModel, Text, mistake
 from harness.spec.tables import check_rising, number_lists
 
 
@@ -103,8 +103,8 @@ class HistogramTokens(SpecModel):
     @model_validator(mode="after")
     def _sound(self) -> HistogramTokens:
         for index, (first, last, weight) in enumerate(self.bins):
-            if first < 1 or last < first:
-                raise mistake("a bin goes from at least 1 token up", key=("bins", index))
+            if first < 1 or last < first or last > MOST:
+                raise mistake(f"a bin goes from at least 1 token up, to at most {MOST}", key=("bins", index))
             if weight < 0:
                 raise mistake("the weight is below 0", key=("bins", index))
         if not any(weight for _, _, weight in self.bins):

@@ -140,7 +140,7 @@ def interpret(event: SseEvent) -> Meaning:
     if not name:
         try:
             chunk = _decode(data)
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             return _interpret_any(event)
         if len(chunk.choices) == 1 and chunk.usage is None and chunk.error is None and chunk.object != "error":
             choice = chunk.choices[0]
@@ -153,7 +153,7 @@ def text_of(data: bytes) -> str | None:
     """The text of an event with one choice, reasoning and tool calls aside; None where it is anything else."""
     try:
         choices = _decode(data).choices
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return None
     if len(choices) != 1:
         return None
@@ -164,7 +164,7 @@ def text_of(data: bytes) -> str | None:
 def _interpret_any(event: SseEvent) -> Meaning:
     try:
         body: Any = json.loads(event.data)
-    except ValueError:
+    except (ValueError, RecursionError):  # one event with ten thousand brackets must not end the load
         return Meaning(bad=f"not JSON: {_clip(event.data.decode('utf-8', 'replace'))}")
     if not isinstance(body, dict):
         return Meaning(bad=f"not an object: {_clip(str(body))}")

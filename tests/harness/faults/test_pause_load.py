@@ -3,9 +3,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from harness.faults.heal import heal_pending
 from harness.faults.life import run_fault
 from harness.faults.load_process import RUN_DIR_ENV, load_pid
 from harness.faults.port import Ground
+from harness.faults.undo import ResumeProcess
+from harness.faults.undoing import undo_change
 
 ID = "pause_load-1"
 SLEEPER = "import sys; print('up', flush=True); sys.stdin.read()"
@@ -99,6 +102,23 @@ async def test_heal_tolerates_that_the_process_has_ended(load: subprocess.Popen[
     stop(load)
     report = await heal_pending(ground, None)
     assert report.clean and "has ended, nothing to resume" in report.undone[0]
+
+
+async def test_a_later_process_with_the_same_id_is_not_signalled(load: subprocess.Popen[str], ground: Ground) -> None:
+    """Ids are given anew; who is at work under it now may have been stopped by somebody else, for a reason."""
+    os.kill(load.pid, signal.SIGSTOP)
+    await until(lambda: stopped(load))
+    now = proc.stat(load.pid)
+    assert now is not None
+    assert "nothing to resume" in await undo_change(ground, ResumeProcess(load.pid, now.start_ticks - 1))
+    assert stopped(load)
+    assert "was resumed" in await undo_change(ground, ResumeProcess(load.pid, now.start_ticks))
+
+
+async def until(seen: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not seen():
+            await asyncio.sleep(0.005)
 
 
 def test_a_process_that_is_not_the_load_is_never_signalled(tmp_path: Path) -> None:

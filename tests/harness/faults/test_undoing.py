@@ -20,12 +20,12 @@ from fakes.control.control import Control
 from fakes.control.knobs import whole
 from fakes.kube.local import LocalKube
 from fakes.timing import Timing
-from harness.errors import TargetError
+from harness.errors import GuardRefused, TargetError
 from harness.faults.heal import heal_pending
 from harness.faults.undo import ObjectRef, ResetKnob, RestoreFields, undo_from_json, undo_to_json
 from harness.faults.undoing import by_hand, undo_change
 from harness.faults.world_control import HttpWorldControl, WorldControl
-from harness.kube.port import CONFIG_MAP
+from harness.kube.port import CONFIG_MAP, Json
 from harness.run.virtual.control import LocalWorldControl
 
 REF = ObjectRef("v1", "ConfigMap", "a", "inference")
@@ -70,6 +70,33 @@ async def test_fields_that_were_not_there_before_go_again(
         async with make_ground(tmp_path, kube) as ground:
             await undo_change(ground, RestoreFields(REF, ours, earlier))
         assert (await kube.get(CONFIG_MAP, "a", "inference"))["metadata"].get("labels") in (before, before or {})
+
+
+@pytest.mark.parametrize(
+    ("ours", "earlier", "never"),
+    [
+        ({"data": {"x": "mine"}}, {"data": {"x": "evil"}}, None),
+        ({"data": {"theirs": "1"}}, {"data": {"theirs": "evil"}}, "data.theirs"),
+        ({"data": {"x": "mine", "theirs": "1"}}, {"data": {"x": "b", "theirs": "evil"}}, "data.theirs"),
+        ({"data": {"theirs": "1"}}, {"data": {"theirs": "1"}}, None),
+        ({"metadata": {"labels": {"l": None}}}, {"metadata": {"labels": {"l": "back"}}}, None),
+        ({"metadata": {"labels": None}}, {"metadata": {"labels": {"l": "back"}}}, None),
+    ],
+    ids=["ours", "theirs", "both", "as it was", "a label taken away", "all labels taken away"],
+)
+async def test_of_a_journal_that_another_may_have_written_only_fields_of_the_harness_are_restored(
+    kube: LocalKube, tmp_path: Path, ours: Json, earlier: Json, never: str | None
+) -> None:
+    """Whoever may write a ConfigMap must not have the one who sweeps write into objects that he may not write."""
+    await LocalKube(kube._store, "gpu-harness").patch(CONFIG_MAP, "a", {"data": {"x": "mine"}}, "inference")
+    async with make_ground(tmp_path, kube) as ground:
+        careful = replace(ground, only_of="gpu-harness")
+        if never is None:
+            await undo_change(careful, RestoreFields(REF, ours, earlier))
+            return
+        with pytest.raises(GuardRefused, match=f"never wrote it: {never}"):
+            await undo_change(careful, RestoreFields(REF, ours, earlier))
+    assert (await kube.get(CONFIG_MAP, "a", "inference"))["data"]["theirs"] == "1"
 
 
 async def test_what_is_gone_needs_no_undo(kube: LocalKube, tmp_path: Path) -> None:

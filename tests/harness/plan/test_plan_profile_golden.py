@@ -116,7 +116,7 @@ def test_a_trace_that_is_not_there_is_named(tmp_path: Path) -> None:
         make(tmp_path, PROFILE.replace("file: trace.csv, duration_s: 60", "file: gone.csv, duration_s: 60"))
 
 
-@pytest.mark.parametrize("time_scale", [0.0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("time_scale", [0.0, -1.0, 1e-300, 1e300, float("nan"), float("inf")])
 def test_a_senseless_time_scale(tmp_path: Path, time_scale: float) -> None:
     with pytest.raises(BadInput, match="--time-scale is"):
         make(tmp_path, time_scale=time_scale)

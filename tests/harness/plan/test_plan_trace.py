@@ -12,6 +12,7 @@ from harness.clock import NS_PER_S
 from harness.errors import BadInput
 from harness.plan.chance import Chance
 from harness.plan.make import schedule_of_trace
+from harness.plan.plan import plan_profile
 from harness.plan.trace import TraceCut, TraceRows, parse_stamp_ns, read_cut, read_rows
 from harness.spec.loadprofile import load_profile
 
@@ -152,11 +153,20 @@ class TestCut:
         with pytest.raises(BadInput, match="on the clock"):
             schedule_of_trace(profile, TraceCut(trace(tmp_path, *ROWS), speed=speed), 1.0, 1)
 
+    def test_a_multiple_that_no_memory_holds_is_refused_at_once(self, tmp_path: Path) -> None:
+        with pytest.raises(BadInput, match="the trace's cut"):
+            read_cut(TraceCut(trace(tmp_path, *ROWS), scale=1e9), Chance(1, "t"))
+
+    def test_of_one_row_there_is_no_rate(self, tmp_path: Path) -> None:
+        profile = load_profile(ROOT / "loadprofiles" / "chat-bursts.yaml")
+        plan = plan_profile(profile, 1, 1.0, TraceCut(trace(tmp_path, ROWS[0])))
+        assert (plan.stats["rows"], plan.stats["mean_per_s"]) == (1, 0.0)
+
     @pytest.mark.parametrize(
         "flags",
         [
             {"start_s": -1.0}, {"duration_s": 0.0}, {"speed": 0.0}, {"speed": float("nan")}, {"start_s": float("inf")},
-            {"scale": 0.0},
+            {"scale": 0.0}, {"start_s": 1e300}, {"duration_s": 1e10}, {"speed": 1e300}, {"scale": 1e10},
         ],
     )  # fmt: skip
     def test_senseless_flags(self, tmp_path: Path, flags: dict[str, float]) -> None:

@@ -131,6 +131,7 @@ mix:
         ("{start_s: 0, rate_per_s: 1}", "{start_s: 1, rate_per_s: 1}", 7, "levels.0.start_s", "must start at 0"),
         ("start_s: 50,", "start_s: 0,", 7, "levels.1.start_s", "follow one another"),
         ("start_s: 50,", "start_s: 500,", 7, "levels.1.start_s", "its part lasts 100 s"),
+        ("[10, 90, 0.5]", "[10, 1000000000000000, 0.5]", 15, "bins.1", "at most 1000000"),
         ("high_per_s: 2", "high_per_s: 0.5", 8, "high_per_s", "below low_per_s"),
         ("peak_s: 50", "peak_s: 500", 8, "peak_s", "after the end of the period"),
         ("peak_per_s: 9", "peak_per_s: 1", 10, "peak_per_s", "not above rate_per_s"),

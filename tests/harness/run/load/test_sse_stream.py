@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from harness.run.load.stream import EventReader, Meaning, SseEvent, Usage, interpret
+from harness.run.load.stream import EventReader, Meaning, SseEvent, Usage, interpret, interpret_whole, text_of
 
 STREAM = (
     b": keep-alive\n\n"
@@ -103,3 +103,12 @@ def test_what_an_event_means(body: object, meaning: Meaning) -> None:
 )
 def test_what_an_event_means_that_is_not_json_of_ours(event: SseEvent, meaning: Meaning) -> None:
     assert interpret(event) == meaning
+
+
+@pytest.mark.parametrize("name", [b"", b"error"])
+@pytest.mark.parametrize("text", [b"[" * 100_000, b'{"choices":' * 100_000, b'{"choices":[{"delta":' + b"[" * 50_000])
+def test_brackets_without_end_are_only_no_json(text: bytes, name: bytes) -> None:
+    """A server that says so must not end the one reader of all streams."""
+    meaning = interpret(SseEvent(text, name))
+    assert (meaning.bad or "").startswith("not JSON: ") and text_of(text) is None
+    assert (interpret_whole(text).bad or "").startswith("not JSON: ")
