@@ -191,7 +191,11 @@ async def _watch(
             fault = kind.model_validate(about.arguments)
         except ValidationError:
             return None, ""  # of another version, which could look; the change is undone all the same
-        return await watch_healing(Strike(fault, ground, fault_id, about.targets), watch_s)
+        try:
+            return await watch_healing(Strike(fault, ground, fault_id, about.targets), watch_s)
+        except Exception as error:  # what was undone is to be told all the same
+            said = f"undone, but nobody could look whether the effect is gone: {type(error).__name__}: {error}"
+            return FaultStage.HEAL_NOT_OBSERVED, said
 
     return await asyncio.gather(*(watch(fault_id, about) for fault_id, about in healed.items()))
 
@@ -209,7 +213,7 @@ async def _undo(ground: Ground, entry: UndoEntry) -> tuple[bool, str]:
     try:
         async with asyncio.timeout(ONE_WITHIN_S):
             return True, await undo_change(ground, entry.undo)
-    except (HarnessError, ApiError, OSError) as error:
+    except Exception as error:  # a defect in the one must not leave all others standing
         return False, f"{entry.undo.kind}: {type(error).__name__}: {error}"
 
 

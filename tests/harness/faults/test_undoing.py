@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import cast
 
 import pytest
 from aiohttp.test_utils import TestServer
@@ -22,10 +23,19 @@ from fakes.kube.local import LocalKube
 from fakes.timing import Timing
 from harness.errors import GuardRefused, TargetError
 from harness.faults.heal import heal_pending
-from harness.faults.undo import ObjectRef, ResetKnob, RestoreFields, undo_from_json, undo_to_json
+from harness.faults.senses import Senses
+from harness.faults.undo import (
+    About,
+    NothingLeft,
+    ObjectRef,
+    ResetKnob,
+    RestoreFields,
+    undo_from_json,
+    undo_to_json,
+)
 from harness.faults.undoing import by_hand, undo_change
 from harness.faults.world_control import HttpWorldControl, WorldControl
-from harness.kube.port import CONFIG_MAP, Json
+from harness.kube.port import CONFIG_MAP, ForwardingKube, Json, Resource
 from harness.run.virtual.control import LocalWorldControl
 
 REF = ObjectRef("v1", "ConfigMap", "a", "inference")
@@ -156,3 +166,31 @@ async def test_a_change_that_arrives_after_its_undo_is_undone_again(kube: LocalK
         report = await healing
     assert report.clean and not ground.undo.replay().pending
     assert (await kube.get(CONFIG_MAP, "a", "inference"))["data"] == {"x": "before", "theirs": "1"}
+
+
+class OddKube(ForwardingKube):
+    """A server that answers of one object what nobody foresaw."""
+
+    async def enter(
+        self, verb: str, resource: Resource, namespace: str | None, name: str = "", subresource: str = ""
+    ) -> None:
+        if name == "a":
+            raise KeyError("metadata")
+
+
+async def test_a_defect_in_one_undo_or_in_a_look_leaves_no_other_change_standing(
+    kube: LocalKube, tmp_path: Path
+) -> None:
+    other = ObjectRef("v1", "ConfigMap", "b", "inference")
+    meta = {"name": "b", "namespace": "inference"}
+    await kube.create(CONFIG_MAP, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"x": "ours"}})
+    async with make_ground(tmp_path, OddKube(kube)) as ground:
+        ground.undo.before("one-1", RestoreFields(other, {"data": {"x": "ours"}}, {"data": {"x": "before"}}))
+        ground.undo.before("two-1", UNDO)
+        # Who looks whether it is gone from the pod needs senses, and this ground has none that work.
+        about = About("link_trouble", {"after_s": 0, "link": "pods", "loss_ratio": 1, "hold_s": 9}, ("pods",))
+        ground.undo.before("link_trouble-1", NothingLeft("nothing"), about)
+        report = await heal_pending(replace(ground, senses=cast(Senses, object())), None)
+    assert (await kube.get(CONFIG_MAP, "b", "inference"))["data"] == {"x": "before"}
+    assert len(report.left) == 1 and report.left[0].startswith("two-1") and len(report.undone) == 2
+    assert "KeyError" in report.errors[0] and "nobody could look" in report.errors[1]
