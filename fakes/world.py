@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -47,7 +48,7 @@ from fakes.vllm.local_door import Switchboard
 class World:
     """The embedded control plane and its surroundings, on one store and one loop. Needs a running event loop.
 
-    With a ``switchboard`` nothing here needs a socket.
+    With a ``switchboard`` nothing here needs a socket. Nothing stands aside: there is no real component here.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class World:
         ledger: LedgerFile | None = None,
         switchboard: Switchboard | None = None,
     ) -> None:
-        self.config = config
+        self.config = config = replace(config, aside=frozenset())
         self.wall = WallClock(epoch)
         self.store = Store(self.wall, Random(f"{config.seed}:store"), config.planted_bugs)
         self.surroundings = Surroundings(config, self.wall, self.kube, ledger, switchboard)

@@ -107,7 +107,8 @@ def why_not_embedded(wanted: Wanted, experiment: Experiment) -> BadInput | None:
     if pool := next((pool for pool in wanted.config.pools if pool.dra), None):
         what = f"pool {pool.name!r} offers its GPUs by claim (dra), and the embedded API does not serve that"
         return BadInput(what, where=Where(path, key=f"{_WORLD}.pools"), hint=hint)
-    return refused_by_the_embedded_api((*experiment.manifest_files, *experiment.action_manifests.values()))
+    files = (*experiment.manifest_files, *experiment.action_manifests.values())
+    return refused_by_the_embedded_api(files, {pool.node_pool for pool in wanted.config.pools})
 
 
 def fleet_of(target: str, wanted: Wanted) -> Sequence[FleetNode]:

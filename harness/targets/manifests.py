@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from harness.errors import BadInput, TargetError
-from harness.kube.port import DEPLOYMENT, REAL_ONLY, RESOURCES, AlreadyExists, ApiError, Json, Kube, Resource
+from harness.kube.port import DEPLOYMENT, NODE_POOL, REAL_ONLY, RESOURCES, AlreadyExists, ApiError, Json, Kube, Resource
 from harness.spec.document import read_documents
 from harness.spec.manifest import load_manifest
 
@@ -31,14 +31,33 @@ def read_manifests(files: Iterable[Path], more: Sequence[Resource] = ()) -> list
     return found
 
 
-def refused_by_the_embedded_api(files: Iterable[Path]) -> BadInput | None:
-    """The first object of a kind that it does not have, as the mistake that it is there."""
+def refused_by_the_embedded_api(files: Iterable[Path], node_pools: Collection[str]) -> BadInput | None:
+    """The first object of a kind that it does not have, as the mistake that it is there; or a NodePool that says more
+    than its own, ``node_pools``, which it makes itself and goes by."""
     for file in files:
         for obj, document in zip(load_manifest(file), read_documents(file), strict=True):
             if BY_KIND.get((str(obj["apiVersion"]), str(obj["kind"]))) in REAL_ONLY:
                 what = f"{obj['kind']} of {obj['apiVersion']} is no kind that the embedded API has"
                 return document.mistake(("kind",), what, "run it with --target controlplane")
+            if obj["kind"] == NODE_POOL.kind and (why := _not_its_own(obj, node_pools)):
+                return document.mistake(("kind",), why, "run it with --target controlplane")
     return None
+
+
+def _not_its_own(pool: Json, known: Collection[str]) -> str:
+    name, spec = str(pool["metadata"]["name"]), pool.get("spec", {})
+    expires = spec.get("template", {}).get("spec", {}).get("expireAfter", "720h")
+    after = spec.get("disruption", {}).get("consolidateAfter", "0s")
+    if name not in known:
+        return (
+            f"no pool of the world names the NodePool {name} (nodepool: {name}), and the embedded cluster has no other"
+        )
+    if (expires, after) != ("Never", "Never"):
+        return (
+            f"the embedded cluster's own NodePool {name} disrupts nothing by itself, and this one has expireAfter "
+            f"{expires} and consolidateAfter {after}"
+        )
+    return ""
 
 
 PROCESSES_TIMEOUT_S = 900

@@ -34,12 +34,36 @@ def test_a_name_that_nothing_has_is_told_with_the_nearest(tmp_path: Path) -> Non
 
 
 def test_it_is_refused_where_the_api_server_is_emulated(tmp_path: Path) -> None:
-    file = with_stack(tmp_path, "karpenter")
-    with pytest.raises(BadInput, match=r"karpenter cannot run on the target embedded.*\n.*--target controlplane"):
+    file = with_stack(tmp_path, "kueue")
+    with pytest.raises(BadInput, match=r"kueue cannot run on the target embedded.*\n.*--target controlplane"):
         prepare(file, seed=1, target="embedded", cut=None)
     assert fitting_target(file) == "controlplane"
     assert fitting_target(SHIPPED) == "embedded"
     assert prepare(file, seed=1, target=fitting_target(file), cut=None).target == "controlplane"
+
+
+STACK = Path(__file__).parents[3] / "experiments" / "stack"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("karpenter-expires-nodes-under-load", "no pool of the world names the NodePool gpu"),
+        ("expiring", "disrupts nothing by itself, and this one has expireAfter 45s and consolidateAfter Never"),
+    ],
+)
+def test_a_node_pool_that_the_embedded_cluster_would_not_go_by_is_refused(tmp_path: Path, name: str, says: str) -> None:
+    file = STACK / f"{name}.yaml"
+    if name == "expiring":
+        file = tmp_path / "experiment.yaml"
+        text = (STACK / "karpenter-expires-nodes-under-load.yaml").read_text()
+        for folder in ("load/", "../manifests/", "manifests/"):
+            text = text.replace(f" {folder}", f" {(STACK / folder).resolve()}/").replace(
+                f"[{folder}", f"[{STACK / folder}/"
+            )
+        file.write_text(text.replace("{name: elastic,", "{name: elastic, nodepool: gpu,"))
+    with pytest.raises(BadInput, match=says):
+        prepare(file, seed=1, target="embedded", cut=None)
 
 
 def test_what_we_emulate_stands_aside_for_the_real_thing(tmp_path: Path) -> None:
