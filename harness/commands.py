@@ -141,6 +141,9 @@ def plan(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="The plan itself, the same bytes for the same seed.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the schedule into this HTML file.")] = None,
+    schedule: Annotated[
+        Path | None, typer.Option(help="Write the schedule, one row per request, into this .parquet file.")
+    ] = None,
 ) -> ExitCode:
     """Print schedule and fault targets; touches nothing."""
     from harness.plan.describe import describe
@@ -148,6 +151,8 @@ def plan(
 
     cut = _cut(trace, trace_start, trace_duration, speed, scale, loop)
     planned = plan_file(file, seed=seed, cut=cut, time_scale=time_scale)
+    if schedule is not None:
+        planned.schedule.save(schedule)
     if plot is not None:
         from harness.report.schedule_page import draw
 
@@ -155,6 +160,8 @@ def plan(
     typer.echo(planned.to_json() if json else describe(planned), nl=not json)
     if plot is not None:
         typer.echo(f"drawn: {plot}", err=True)
+    if schedule is not None:
+        typer.echo(f"written: {schedule}", err=True)
     return ExitCode.PASS
 
 

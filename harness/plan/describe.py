@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.plan.make import TraceUse
-from harness.plan.mixed import mix_stats
+from harness.plan.drawn import AtBound, TurnsDrawn
+from harness.plan.mixed import MixStats, mix_stats
 from harness.plan.plan import Plan, PlannedFault
 from harness.printable import line
+
+_WORTH_SAYING = 0.005
 
 
 def describe(plan: Plan) -> str:
@@ -16,12 +18,12 @@ def describe(plan: Plan) -> str:
         line(plan.title),
         f"  seed        {plan.seed}",
         f"  time        {plan.duration_s:g} scenario s in {plan.clock_s:g} clock s (time_scale {plan.time_scale:g})",
-        f"  load        {_load(plan)}",
+        *_under("load", _load(plan)),
         f"  arrivals    {stats['rows']} requests, {stats['mean_per_s']:g}/s on average, {stats['peak_per_s']}/s at the"
         f" peak (peak-to-mean {stats['peak_to_mean']:.1f}{_promised(plan)}; CV of gaps {stats['gap_cv']:.1f})",
-        f"  prompts     {_tokens(stats['prompt_tokens'], stats['rows'])}",
-        f"  answers     {_tokens(stats['output_tokens'], stats['rows'])}",
-        *_mix(plan),
+        f"  prompts     {_tokens(stats['prompt_tokens'], stats['rows'])}{_at(plan.drawn.prompt)}",
+        f"  answers     {_tokens(stats['output_tokens'], stats['rows'])}{_at(plan.drawn.output)}",
+        *_under("requests", _mix(plan)),
         f"  schedule    sha256 {plan.schedule.sha256()}",
     ]
     lines += (
@@ -35,24 +37,15 @@ def describe(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _load(plan: Plan) -> str:
+def _under(name: str, said: list[str]) -> list[str]:
+    """One line each, the name before the first."""
+    return [f"  {name if index == 0 else '':<12}{line(text)}" for index, text in enumerate(said)]
+
+
+def _load(plan: Plan) -> list[str]:
     if plan.trace is not None:
-        return _cut(plan.trace)
-    if not plan.profile_traces:
-        return plan.profile_title
-    return "; ".join([plan.profile_title, *(f"{use.rows} requests of {_cut(use)}" for use in plan.profile_traces)])
-
-
-def _cut(trace: TraceUse) -> str:
-    end_s = trace.start_s + trace.duration_s
-    text = f"{trace.file}, trace seconds {trace.start_s:g} to {end_s:g} at speed {trace.speed:g}"
-    if trace.scale != 1:
-        text += f", {trace.scale:g} times its rate"
-    if trace.loop:
-        text += ", in a loop"
-    if trace.failed_rows:
-        text += f"; {trace.failed_rows} failed rows left out"
-    return f"{text}; {trace.shortened_rows} rows shortened" if trace.shortened_rows else text
+        return [plan.trace.in_words()]
+    return [plan.profile_title, *(f"{use.rows} requests of {use.in_words()}" for use in plan.profile_traces)]
 
 
 def _mix(plan: Plan) -> list[str]:
@@ -60,18 +53,55 @@ def _mix(plan: Plan) -> list[str]:
     mix = mix_stats(plan.schedule)
     if mix is None:
         return []
-    said = []
-    if mix.sessions:
-        said.append(f"{mix.sessions} sessions of {mix.turns_mean:.1f} turns on average, {mix.turns_max} at most")
+    said = _sessions(plan, mix) if mix.sessions else []
     if mix.with_prefix:
-        said.append(f"{mix.shared_prompt_ratio:.0%} of prompt tokens repeat the beginning of an earlier one")
+        top = f"; {mix.top_prefix_ratio:.0%} of requests have the most wanted one" if mix.top_prefix_ratio else ""
+        said.append(f"{mix.shared_prompt_ratio:.0%} of prompt tokens repeat the beginning of an earlier one{top}")
     if mix.not_streamed:
         said.append(f"{mix.not_streamed} not streamed")
     if mix.hang_ups:
-        said.append(f"{mix.hang_ups} clients hang up")
+        late = plan.hang_ups_after_deadline
+        but = f", {late} of them not before send.deadline_s ({plan.deadline_s:g} s), which ends them" if late else ""
+        said.append(f"{mix.hang_ups} clients hang up{but}, if their answer is not whole before")
     if len(mix.tenants) > 1:
-        said.append("tenants " + ", ".join(f"{name} {count}" for name, count in mix.tenants.items()))
-    return [f"  requests    {'; '.join(said)}"] if said else []
+        said.append("tenants " + ", ".join(_tenant(mix, name) for name in mix.tenants))
+    return said
+
+
+def _sessions(plan: Plan, mix: MixStats) -> list[str]:
+    turns = plan.drawn.turns
+    least_most = f"{mix.turns_mean:.1f} turns on average, {mix.turns_min} at least, {mix.turns_max} at most"
+    think_s = None if turns is None else turns.think_s_p50(plan.time_scale)
+    thinking = "" if think_s is None else f"; thinking takes {think_s:.3g} scenario s in the median"
+    return [f"{mix.sessions} sessions of {least_most}{thinking}", *([] if turns is None else _cut_short(turns))]
+
+
+def _cut_short(turns: TurnsDrawn) -> list[str]:
+    causes = (
+        ("the next turn would be longer than context_tokens_max", turns.cut_by_context, turns.below_min_by_context),
+        ("the load ends", turns.cut_by_end, turns.below_min_by_end),
+    )
+    said = [
+        f"{count} sessions end early because {cause}"
+        + (f"; {short} of them below turns_min ({turns.turns_min})" * (short > 0))
+        for cause, count, short in causes
+        if count
+    ]
+    if turns.first_turns_too_long:
+        said.append(
+            f"{turns.first_turns_too_long} first turns are longer than context_tokens_max, and planned all the same"
+        )
+    return said
+
+
+def _tenant(mix: MixStats, name: str) -> str:
+    priority = f" (priority {mix.priorities[name]})" if name in mix.priorities else ""
+    return f"{name} {mix.tenants[name]}{priority}"
+
+
+def _at(bounds: tuple[AtBound, ...]) -> str:
+    """A rare draw that a bound caught is not worth a word."""
+    return "".join(f"; {b.ratio:.0%} at {b.key} ({b.tokens})" for b in bounds if b.ratio >= _WORTH_SAYING)
 
 
 def _promised(plan: Plan) -> str:

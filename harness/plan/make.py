@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,16 @@ from harness.errors import BadInput
 from harness.plan import mix as mixing
 from harness.plan.arrivals import Span, arrive, planned_rises_ns, seen_in_arrivals
 from harness.plan.chance import Chance
+from harness.plan.drawn import Drawn, TurnsDrawn, at_bounds
 from harness.plan.mix import Requests
 from harness.plan.prefixes import Segment, cut_to, drop_unshared, join
-from harness.plan.replay import Numbers, Traces, replay, text_at
+from harness.plan.replay import Numbers, Traces, replay, text_at, use_of
 from harness.plan.schedule import More, Schedule, rises_ns
 from harness.plan.tokens import draw_tokens
-from harness.plan.trace import TraceCut, read_cut
+from harness.plan.trace import CutError, TraceCut, read_cut
 from harness.plan.trace_row import ROWS_MAX, too_many
+from harness.plan.traceuse import TraceUse
+from harness.spec.arrivals import TraceArrivals, placed
 from harness.spec.loadprofile import LoadProfile
 from harness.spec.tokens import Tokens, TraceTokens
 
@@ -27,29 +31,25 @@ LONGEST_CLOCK_S = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class TraceUse:
-    """What was replayed, and how many rows had to be cut down to the profile's limits or left out as failed."""
+class Made:
+    """A schedule, which rows of which traces arrive in it, and what its columns do not show."""
 
-    file: str
-    start_s: float
-    duration_s: float
-    speed: float
-    rows: int
-    shortened_rows: int
-    failed_rows: int = 0
-    scale: float = 1.0
-    loop: bool = False
+    schedule: Schedule
+    traces: tuple[TraceUse, ...]
+    drawn: Drawn
 
 
 def schedule_of_profile(profile: LoadProfile, time_scale: float, seed: int) -> Schedule:
-    return schedule_and_traces(profile, time_scale, seed)[0]
+    return make_schedule(profile, time_scale, seed).schedule
 
 
-def schedule_and_traces(profile: LoadProfile, time_scale: float, seed: int) -> tuple[Schedule, tuple[TraceUse, ...]]:
-    """The schedule, and which rows of which traces arrive in it."""
+def make_schedule(profile: LoadProfile, time_scale: float, seed: int) -> Made:
     traces = Traces(profile.document.path)
     span = Span(profile.duration_s, time_scale, seed)
-    arrived = arrive(profile.arrivals, span, traces)
+    try:
+        arrived = arrive(profile.arrivals, span, traces)
+    except CutError as error:
+        raise _on_its_line(profile, error) from None
     if not len(arrived.t_ns):
         raise profile.document.mistake(
             ("arrivals",), f"no request arrives with seed {seed}", "raise the rate or duration_s"
@@ -69,9 +69,10 @@ def schedule_and_traces(profile: LoadProfile, time_scale: float, seed: int) -> t
     prompt, output = _lengths(profile, traces, row, seed)
     requests = Requests(arrived.t_ns[start], prompt, output, start, turn)
     before = mixing.draw_prefixes(mix.prefixes, arrivals, seed)
+    turns_drawn: TurnsDrawn | None = None
     if mix.sessions is not None:
         common = np.array([sum(tokens for _, tokens in segments) for segments in before], dtype=np.int64)
-        requests = mixing.plan_turns(requests, mix.sessions, common, time_scale, span.clock_ns, seed)
+        requests, turns_drawn = mixing.plan_turns(requests, mix.sessions, common, time_scale, span.clock_ns, seed)
     session = np.array(
         [f"s{i}" if n else "" for i, n in zip(requests.start.tolist(), requests.turn.tolist(), strict=True)]
     )
@@ -86,13 +87,24 @@ def schedule_and_traces(profile: LoadProfile, time_scale: float, seed: int) -> t
     hang_ups = mixing.draw_hang_ups(mix.hang_ups, streams, seed)
     more = More(requests.turn, priority, streams, *hang_ups, prefix).or_none()
     schedule = Schedule(requests.t_ns, prompts, requests.output_tokens, tenant, session, steps_ns, more)
-    return schedule, tuple(
-        TraceUse(
-            use.cut.file.name, use.cut.start_s, use.seconds, use.cut.speed, use.rows, 0, use.failed_rows,
-            use.cut.scale, use.cut.loop,
-        )
-        for use in traces.used
-    )  # fmt: skip
+    own: Numbers | slice = (
+        first[requests.start] + np.maximum(requests.turn, 1) - 1 if mix.sessions is not None else slice(None)
+    )
+    drawn = Drawn(
+        at_bounds(profile.tokens.prompt, prompt[own]), at_bounds(profile.tokens.output, output[own]), turns_drawn
+    )
+    return Made(schedule, tuple(traces.used), drawn)
+
+
+def _on_its_line(profile: LoadProfile, error: CutError) -> BadInput:
+    """Cuts that are alike are wrong alike, so the first one of them is as good as any."""
+    cut = error.cut
+    for key, kind in placed(profile.arrivals, ("arrivals",)):
+        if not isinstance(kind, TraceArrivals):
+            continue
+        if (Path(kind.file).name, kind.start_s, kind.duration_s) == (cut.file.name, cut.start_s, cut.duration_s):
+            return profile.document.mistake((*key, error.key), f"{cut.file.name}: {error.message}", error.hint)
+    return error
 
 
 _ZERO = np.zeros(1, dtype=np.int64)
@@ -112,9 +124,9 @@ def schedule_of_trace(profile: LoadProfile, cut: TraceCut, time_scale: float, se
     if cut.loop:
         within = came.t_ns < lasts_ns
         t_ns, row, loop = came.t_ns[within], came.row[within], came.loop[within]
-        seconds = lasts_ns / NS_PER_S * cut.speed
+        lasts_s = lasts_ns / NS_PER_S
     else:
-        t_ns, row, loop, seconds = came.t_ns, came.row, came.loop, rows.seconds
+        t_ns, row, loop, lasts_s = came.t_ns, came.row, came.loop, rows.seconds / cut.speed
     if not len(t_ns):
         raise profile.document.mistake(("duration_s",), "ends before the trace's first request", "raise it")
     prompt = np.array(rows.prompt_tokens, dtype=np.int64)[row]
@@ -136,12 +148,9 @@ def schedule_of_trace(profile: LoadProfile, cut: TraceCut, time_scale: float, se
     more = More(_turns(sessions), priority, streams, *hang_ups, prefix)
     schedule = Schedule(
         t_ns, short_prompt, short_output, tenant, np.array(sessions, dtype=np.str_),
-        rises_ns(t_ns, seconds / cut.speed), more.or_none(),
+        rises_ns(t_ns, lasts_s), more.or_none(),
     )  # fmt: skip
-    use = TraceUse(
-        cut.file.name, cut.start_s, seconds, cut.speed, len(t_ns), shortened, rows.failed_rows, cut.scale, cut.loop
-    )
-    return schedule, use
+    return schedule, use_of(cut, rows, len(t_ns), lasts_s, shortened)
 
 
 # --- lengths ---------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from harness.clock import NS_PER_MS, NS_PER_S
 from harness.plan.chance import Chance
+from harness.plan.drawn import TurnsDrawn
 from harness.plan.exact import exp, ln, power, total
 from harness.plan.prefixes import Segment, join
 from harness.plan.tokens import Weighted, draw_tokens
@@ -60,14 +61,17 @@ def draw_turns(sessions: Sessions | None, arrivals: int, seed: int) -> Numbers:
 
 def plan_turns(
     requests: Requests, sessions: Sessions, common_tokens: Numbers, time_scale: float, limit_ns: int, seed: int
-) -> Requests:
-    """Times and whole prompts of further turns. ``requests`` holds the turns of an arrival one after another, each with
-    the arrival's time and its new tokens; ``common_tokens`` is what stands before a session's own text."""
+) -> tuple[Requests, TurnsDrawn]:
+    """Times and whole prompts of further turns, and which of them were not planned. ``requests`` holds the turns of an
+    arrival one after another, each with the arrival's time and its new tokens; ``common_tokens`` is what stands before
+    a session's own text."""
     chance = Chance(seed, "think")
     t_ns, prompt = requests.t_ns.tolist(), requests.prompt_tokens.tolist()
     output, start, turn = requests.output_tokens.tolist(), requests.start.tolist(), requests.turn.tolist()
     common = common_tokens.tolist()
     kept: list[int] = []
+    seen = TurnsDrawn(sessions.turns_min)
+    thinking_ns = 0
     for i in range(len(t_ns)):
         if turn[i] > 1:
             thinking_ns = round(draw_time_s(sessions.think_s, chance) / time_scale * NS_PER_S)
@@ -78,12 +82,17 @@ def plan_turns(
         follows = turn[i] <= 1 or (bool(kept) and kept[-1] == i - 1)
         if turn[i] <= 1 or (fits and follows and t_ns[i] < limit_ns):
             kept.append(i)
+            if turn[i] > 1:
+                seen.think_ns.append(thinking_ns)
+            seen.first_turns_too_long += turn[i] == 1 and not fits
+        elif follows:
+            seen.cut_before(turn[i], by_context=not fits)
     chosen = np.array(kept, dtype=np.int64)
     planned = Requests(
         np.array(t_ns, dtype=np.int64), np.array(prompt, dtype=np.int64), requests.output_tokens, requests.start,
         requests.turn,
     ).only(chosen)  # fmt: skip
-    return planned.only(np.argsort(planned.t_ns, kind="stable"))
+    return planned.only(np.argsort(planned.t_ns, kind="stable")), seen
 
 
 def draw_time_s(time: Time, chance: Chance) -> float:

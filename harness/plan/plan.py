@@ -6,15 +6,18 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from harness.clock import NS_PER_S
 from harness.errors import BadInput
 from harness.faults.fault import Target
 from harness.faults.scene import Scene
 from harness.plan.chance import target_random
+from harness.plan.drawn import NOTHING_DRAWN, Drawn
 from harness.plan.load_faults import with_load_faults
-from harness.plan.make import LONGEST_CLOCK_S, TraceUse, schedule_and_traces, schedule_of_trace
+from harness.plan.make import LONGEST_CLOCK_S, make_schedule, schedule_of_trace
 from harness.plan.mixed import mix_stats
 from harness.plan.schedule import SCHEDULE_FILE, Schedule, Stats
 from harness.plan.trace import TraceCut
+from harness.plan.traceuse import TraceUse
 from harness.spec.experiment import Experiment, PlannedAction
 from harness.spec.loadprofile import LoadProfile
 from harness.spec.manifest import load_manifest, object_ref
@@ -64,12 +67,20 @@ class Plan:
     profile_traces: tuple[TraceUse, ...] = ()
     """Those that the profile itself names; ``trace`` is the one that a person gave in its place."""
     has_hypothesis: bool = True
+    drawn: Drawn = NOTHING_DRAWN
+    deadline_s: float = float("inf")
+    """After so many clock seconds clients give up; those that would hang up later do not."""
     notes: tuple[str, ...] = ()
     """What a person should know of it, one sentence each; of no matter to a run, and so not in its JSON."""
 
     @property
     def clock_s(self) -> float:
         return self.duration_s / self.time_scale
+
+    @property
+    def hang_ups_after_deadline(self) -> int:
+        more = self.schedule.more
+        return 0 if more is None else int((more.hang_up_ns >= self.deadline_s * NS_PER_S).sum())
 
     @property
     def targets(self) -> frozenset[str]:
@@ -81,6 +92,20 @@ class Plan:
 
     def with_notes(self, *notes: str) -> Plan:
         return replace(self, notes=(*self.notes, *notes))
+
+    def _drawn(self) -> dict[str, Any]:
+        """Only what is there to say."""
+        bounds = {
+            name: {bound.key: {"tokens": bound.tokens, "ratio": bound.ratio} for bound in found}
+            for name, found in (("prompt_at_bound", self.drawn.prompt), ("output_at_bound", self.drawn.output))
+            if found
+        }
+        late = {"hang_ups_after_deadline": late} if (late := self.hang_ups_after_deadline) else {}
+        turns = self.drawn.turns
+        if turns is None:
+            return bounds | late
+        counts = {key: value for key, value in asdict(turns).items() if key != "think_ns"}
+        return bounds | late | {"turns": counts | {"think_s_p50": turns.think_s_p50(self.time_scale)}}
 
     def to_json(self) -> str:
         """Stable bytes: no path of this machine, no time of day, keys in one order."""
@@ -102,6 +127,7 @@ class Plan:
                 "stats": self.stats,
                 "arrivals": _arrivals(self.schedule, self.clock_s),
                 **({} if (mix := mix_stats(self.schedule)) is None else {"mix": asdict(mix)}),
+                **self._drawn(),
             },
             "faults": [_fault(fault) for fault in self.faults],
         }
@@ -144,6 +170,7 @@ class _Load:
     duration_s: float
     trace: TraceUse | None
     profile_traces: tuple[TraceUse, ...] = ()
+    drawn: Drawn = NOTHING_DRAWN
 
 
 def _load(profile: LoadProfile, seed: int, time_scale: float, trace: TraceCut | None) -> _Load:
@@ -151,7 +178,7 @@ def _load(profile: LoadProfile, seed: int, time_scale: float, trace: TraceCut | 
         raise BadInput(f"--seed is {seed}, but must be 0 or more")
     if trace is not None:
         schedule, use = schedule_of_trace(profile, trace, time_scale, seed)
-        duration_s = round(use.duration_s / use.speed * time_scale, 6)
+        duration_s = round(use.lasts_s * time_scale, 6)
         return _Load(schedule, schedule.stats(duration_s / time_scale), duration_s, use)
     duration_s = profile.duration_s
     if duration_s / time_scale > LONGEST_CLOCK_S:
@@ -160,10 +187,10 @@ def _load(profile: LoadProfile, seed: int, time_scale: float, trace: TraceCut | 
             f"is {duration_s:g}, which is {duration_s / time_scale:g} s on the clock at time_scale {time_scale:g}",
             f"a run takes at most {LONGEST_CLOCK_S} s, one day",
         )
-    schedule, traces = schedule_and_traces(profile, time_scale, seed)
-    stats = schedule.stats(duration_s / time_scale)
+    made = make_schedule(profile, time_scale, seed)
+    stats = made.schedule.stats(duration_s / time_scale)
     _check_peak(profile, stats, seed)
-    return _Load(schedule, stats, duration_s, None, traces)
+    return _Load(made.schedule, stats, duration_s, None, made.traces, made.drawn)
 
 
 def _with_faults(load: _Load, experiment: Experiment, seed: int) -> _Load:
@@ -189,6 +216,8 @@ def _plan(title: str, profile: LoadProfile, seed: int, time_scale: float, load: 
         faults=(),
         trace=load.trace,
         profile_traces=load.profile_traces,
+        drawn=load.drawn,
+        deadline_s=profile.send.deadline_s,
     )
 
 
@@ -282,4 +311,5 @@ def _trace(use: TraceUse | None) -> dict[str, Any] | None:
         "failed_rows": use.failed_rows,
         "scale": use.scale,
         "loop": use.loop,
+        "lasts_s": use.lasts_s,
     }

@@ -13,6 +13,7 @@ from harness.clock import NS_PER_S
 from harness.plan.chance import Chance
 from harness.plan.trace import TraceCut, TraceRows, read_cut
 from harness.plan.trace_row import ROWS_MAX, too_many
+from harness.plan.traceuse import TraceUse
 from harness.spec.arrivals import TraceArrivals
 from harness.spec.document import find_file
 
@@ -48,16 +49,6 @@ def replay(rows: TraceRows, cut: TraceCut, lasts_ns: int | None) -> Replayed:
     return Replayed(np.tile(once, loops) + turn * period_ns, np.tile(index, loops), turn)
 
 
-@dataclass(frozen=True, slots=True)
-class Used:
-    """A cut of which rows arrived: how long it is in trace seconds, how many arrivals it gave, what was left out."""
-
-    cut: TraceCut
-    seconds: float
-    rows: int
-    failed_rows: int
-
-
 class Traces:
     """Rows of all traces that arrivals took, numbered one after another, and lengths of whole files. ``profile`` is
     the file that names them."""
@@ -70,7 +61,7 @@ class Traces:
         self.prefix: list[str] = []
         self.session: list[str] = []
         self.tenant: list[str] = []
-        self.used: list[Used] = []
+        self.used: list[TraceUse] = []
 
     def arrive(self, arrivals: TraceArrivals, lasts_ns: int, seed: int, stream: str) -> tuple[Numbers, Numbers]:
         """Times and row numbers. Sessions of different streams and loops are different sessions."""
@@ -90,7 +81,7 @@ class Traces:
             self.session.append(f"{session}{stream}{f'.l{loop}' if loop else ''}" if session else "")
             self.tenant.append(text_at(rows.tenant, index))
         count = len(self.prompt_tokens) - first
-        self.used.append(Used(cut, rows.seconds, count, rows.failed_rows))
+        self.used.append(use_of(cut, rows, count, lasts_ns / NS_PER_S))
         return came.t_ns[within], np.arange(first, first + count, dtype=np.int64)
 
     def lengths(self, file: str) -> TraceRows:
@@ -103,6 +94,13 @@ class Traces:
     def _find(self, file: str) -> Path:
         """Where no file is found, the one beside the profile is meant, and reading it says so."""
         return find_file(file, self._profile) or self._profile.parent / file
+
+
+def use_of(cut: TraceCut, rows: TraceRows, arrived: int, lasts_s: float, shortened: int = 0) -> TraceUse:
+    return TraceUse(
+        file=cut.file.name, start_s=cut.start_s, duration_s=rows.seconds, speed=cut.speed, rows=arrived,
+        lasts_s=lasts_s, shortened_rows=shortened, failed_rows=rows.failed_rows, scale=cut.scale, loop=cut.loop,
+    )  # fmt: skip
 
 
 def text_at(column: list[str], index: int) -> str:

@@ -107,6 +107,16 @@ class Schedule:
         )
         pq.write_table(table, path)
 
+    def save(self, path: Path) -> None:
+        """Writes it where a person asked for it. BadInput."""
+        where = Where(str(path))
+        if path.suffix != ".parquet":
+            raise BadInput("--schedule writes Parquet only", where=where, hint="end the name in .parquet")
+        try:
+            self.write(path)
+        except OSError as error:
+            raise BadInput(f"--schedule cannot be written: {error.strerror or error}", where=where) from None
+
     @classmethod
     def read(cls, path: Path) -> Schedule:
         """A schedule whose rows no longer match its checksum is refused."""

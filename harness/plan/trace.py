@@ -20,7 +20,7 @@ from harness.plan.trace_jsonl import read_jsonl
 from harness.plan.trace_parquet import read_parquet
 from harness.plan.trace_row import ROWS_MAX, TraceRow, bad_row, too_many
 
-__all__ = ["TraceCut", "TraceRow", "TraceRows", "parse_stamp_ns", "read_cut", "read_rows"]
+__all__ = ["CutError", "TraceCut", "TraceRow", "TraceRows", "parse_stamp_ns", "read_cut", "read_rows"]
 
 _KNOWN = (
     f"known are Azure LLM traces (CSV: {','.join(AZURE_COLUMNS)}), BurstGPT (CSV: {','.join(BURST_COLUMNS)}), Mooncake "
@@ -57,6 +57,15 @@ class TraceCut:
                     f"{flag} is {value:g}, but must be {least} and at most {FLAG_MAX:g}",
                     hint="seconds of the trace, or a multiple, as a plain number",
                 )
+
+
+class CutError(BadInput):
+    """A cut that is not in its trace. ``key`` is what of the cut is wrong, as a profile calls it."""
+
+    def __init__(self, cut: TraceCut, key: str, message: str, hint: str) -> None:
+        super().__init__(message, where=Where(str(cut.file)), hint=hint)
+        self.cut = cut
+        self.key = key
 
 
 @dataclass(slots=True)
@@ -177,14 +186,14 @@ def _check_cut(cut: TraceCut, held: TraceRow | None, last_ns: int | None, end_ns
     where = Where(str(cut.file))
     if last_ns is None:
         raise BadInput("holds a header, but no rows", where=where, hint=_KNOWN)
-    holds = f"the trace holds seconds 0 to {last_ns / NS_PER_S:.1f}"
+    holds = (
+        f"the trace holds seconds 0 to {last_ns / NS_PER_S:.1f}; a cut is in seconds of the trace, whatever the speed"
+    )
     if end_ns is not None and end_ns > last_ns + NS_PER_S:
-        raise BadInput(
-            f"the cut from {cut.start_s:g} s to {end_ns / NS_PER_S:g} s goes past the end", where=where,
-            hint=f"{holds}; all of them are trace seconds, before --speed",
-        )  # fmt: skip
+        key = "start_s" if round(cut.start_s * NS_PER_S) > last_ns else "duration_s"
+        raise CutError(cut, key, f"the cut from {cut.start_s:g} s to {end_ns / NS_PER_S:g} s goes past the end", holds)
     if held is None:
-        raise BadInput(f"no row lies in the cut that starts at {cut.start_s:g} s", where=where, hint=holds)
+        raise CutError(cut, "start_s", f"no row lies in the cut that starts at {cut.start_s:g} s", holds)
 
 
 # --- recognising -----------------------------------------------------------------------------------------------------

@@ -106,8 +106,15 @@ def _lengths(tokens: NDArray[np.int64], name: str, axis: int, colour: str) -> di
     longest = int(np.sort(tokens)[int(0.995 * (len(tokens) - 1))])
     width = max(1, -(-longest // 60))
     counts: Sequence[int] = np.bincount(np.minimum(tokens, longest) // width).tolist()
+    last = (len(counts) - 1) * width
+    labels = [""] * len(counts)
+    if tokens.max() >= last + width:
+        labels[-1] = f"\u2265 {last}"
     return {
         "type": "bar",
+        "text": labels,
+        "textposition": "outside",
+        "cliponaxis": False,
         "x": [(bar + 0.5) * width for bar in range(len(counts))],
         "y": counts,
         "width": width,

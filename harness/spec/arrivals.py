@@ -344,10 +344,15 @@ def _ends(part: Arrivals) -> list[tuple[Key, float]]:
 
 def every_kind(arrivals: Arrivals) -> Iterator[Arrivals]:
     """The process itself and all that it is made of."""
-    yield arrivals
+    return (kind for _, kind in placed(arrivals, ()))
+
+
+def placed(arrivals: Arrivals, key: Key) -> Iterator[tuple[Key, Arrivals]]:
+    """The process itself, which stands at ``key``, and all that it is made of, each with its key."""
+    yield key, arrivals
     if isinstance(arrivals, SumArrivals):
-        for part in arrivals.parts:
-            yield from every_kind(part)
+        for index, part in enumerate(arrivals.parts):
+            yield from placed(part, (*key, "parts", index))
     if isinstance(arrivals, SequenceArrivals):
-        for stretch in arrivals.parts:
-            yield from every_kind(stretch.arrivals)
+        for index, stretch in enumerate(arrivals.parts):
+            yield from placed(stretch.arrivals, (*key, "parts", index, "arrivals"))

@@ -82,7 +82,7 @@ def test_a_trace_in_a_profile_is_named_with_its_rows(tmp_path: Path) -> None:
         "tokens:\n  prompt: {kind: fixed, tokens: 3}\n  output: {kind: fixed, tokens: 3}\n"
     )
     plan = make(tmp_path, PROFILE[:arrivals] + rows, time_scale=5)
-    assert "; 120 requests of trace.csv, trace seconds 0 to 119" in describe(plan)
+    assert "120 requests of trace.csv, trace seconds 0 to 119" in describe(plan)
     assert json.loads(plan.to_json())["load"]["traces"][0]["rows"] == 120
 
 

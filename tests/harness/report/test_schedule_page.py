@@ -53,6 +53,14 @@ def test_every_arrival_is_in_a_bar(plan: Plan) -> None:
     assert sum(prompt["y"]) == sum(answer["y"]) == len(plan.schedule)
 
 
+def test_the_last_bar_says_that_it_has_all_that_is_longer(plan: Plan) -> None:
+    prompt, answer = schedule_figure(plan)["data"][2:]
+    last = len(prompt["x"]) - 1
+    assert prompt["text"] == [""] * last + [f"\u2265 {last * prompt['width']}"]
+    assert prompt["y"][-1] == (plan.schedule.prompt_tokens >= last * prompt["width"]).sum()
+    assert not any(answer["text"])  # all of one length
+
+
 def test_a_place_that_cannot_be_written(plan: Plan, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="--plot cannot be written"):
         draw(plan, tmp_path / "gone" / "p.html")

@@ -10,6 +10,7 @@ import pytest
 
 from harness.commands import run_command_line
 from harness.errors import BadInput, ExitCode
+from harness.plan.schedule import Schedule
 
 ROOT = Path(__file__).resolve().parents[3]
 PROFILE = str(ROOT / "loadprofiles" / "flash-crowd.yaml")
@@ -48,7 +49,7 @@ def test_a_trace_in_a_loop_at_another_rate(capsys: pytest.CaptureFixture[str], t
     replay = ["--trace", str(trace), "--speed", "10", "--loop", "--scale", "2"]
     assert run_command_line(["plan", PROFILE, "--time-scale", "15", *replay]) is ExitCode.PASS
     said = capsys.readouterr().out
-    assert "t.csv, trace seconds 0 to 600 at speed 10, 2 times its rate, in a loop" in said
+    assert "t.csv, trace seconds 0 to 99 at speed 10, 2 times its rate, 6.1 rounds in a loop" in said
     assert "900 scenario s in 60 clock s" in said
     requests = re.search(r"(\d+) requests", said)
     assert requests is not None and int(requests[1]) == pytest.approx(1200, rel=0.01)
@@ -98,3 +99,15 @@ def test_a_name_is_near_by_its_stem(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="there is no such file") as caught:
             run_command_line(["plan", str(tmp_path / asked)])
         assert near in (caught.value.hint or "")
+
+
+def test_the_rows_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "rows.parquet"
+    assert run_command_line(["plan", PROFILE, "--time-scale", "15", "--schedule", str(file)]) is ExitCode.PASS
+    said = capsys.readouterr()
+    written = Schedule.read(file)
+    assert f"{len(written)} requests" in said.out and written.sha256() in said.out
+    assert said.err == f"written: {file}\n"
+    for bad, says in ((tmp_path / "rows.csv", "Parquet only"), (tmp_path / "gone" / "r.parquet", "cannot be written")):
+        with pytest.raises(BadInput, match=says):
+            run_command_line(["plan", PROFILE, "--time-scale", "15", "--schedule", str(bad)])
