@@ -11,7 +11,7 @@ from typing import Any
 
 from real_install import RealVllm
 from real_ran import Ran, play
-from real_server import process_image
+from real_server import ONE_PROCESS, process_image
 
 RUN_S = 2400
 POWER_LOSS_S, DRAIN_S, LOAD_S = 30, 90, 390
@@ -126,7 +126,7 @@ def experiment(places: RealVllm, target: str) -> dict[str, Any]:
                         {
                             "image": image.image,
                             "command": list(image.command),
-                            "env": dict(image.env),
+                            "env": dict(image.env) | ONE_PROCESS,
                             "folders": list(image.folders),
                         }
                     ],

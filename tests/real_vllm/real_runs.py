@@ -13,12 +13,9 @@ from typing import Any
 
 from real_install import RealVllm
 from real_ran import Ran, play
-from real_server import process_image
+from real_server import ONE_PROCESS, process_image
 
 RUN_S = 1500
-ONE_PROCESS = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
-"""The engine computes in its own process, as on one GPU, and with one thread. Else it polls a worker of its own by
-giving its processor away over and over: so it waits for one most of the time, and the run calls the machine crowded."""
 ARGS = {
     "default shutdown": [],
     "--shutdown-timeout 35": ["--shutdown-timeout", "35"],

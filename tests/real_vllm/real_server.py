@@ -15,6 +15,9 @@ from fakes.nodes.process_container import ProcessContainer
 UP_S = 900.0
 """Some 40 s on a quiet machine; on one with thirty busy programs 400 s were too few."""
 STOP_S = 40.0
+ONE_PROCESS = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
+"""The engine computes in its own process, as on one GPU, and with one thread. Else it polls a worker of its own by
+giving its processor away over and over: so it waits for one most of the time, and the run calls the machine crowded."""
 
 
 def process_image(places: RealVllm) -> ProcessImage:
