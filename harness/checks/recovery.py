@@ -241,7 +241,9 @@ def _nodes_left(history: History) -> list[Left]:
 
 
 def _pods_left(history: History) -> list[Left]:
-    """A pod on a node that is gone is orphaned; one that is going has its own grace first."""
+    """A pod on a node that is gone is orphaned; one that is going has its own grace first. A DaemonSet's pod is
+    neither: it has no place but its node, so nothing is missing, and its object goes when the garbage collector comes
+    round, in its own time (40 to 60 s of the clock with a real one, whatever the time scale)."""
     nodes = lives(history.objects, "Node")
     there = {node.name for node in nodes if node.gone is None}
     gone = {node.name: node.gone for node in nodes if node.gone is not None and node.name not in there}
@@ -252,6 +254,8 @@ def _pods_left(history: History) -> list[Left]:
         if pod.gone is not None or (terminal(pod.last) and not going(pod.last)):
             continue
         if on in gone:
+            if _is_of_a_daemon_set(pod.last):
+                continue
             what = f"is bound to {on}, which is gone"
             found.append(Left(pod.kind, pod.name, what, gone[on].t_ns, f"objects:{pod.seen[-1].index}"))
         elif going(pod.last):
@@ -261,6 +265,11 @@ def _pods_left(history: History) -> list[Left]:
             if until - left.since_ns > span_ns(grace_s, history.run.time_scale):
                 found.append(left)
     return found
+
+
+def _is_of_a_daemon_set(pod: Json) -> bool:
+    owners = pod.get("metadata", {}).get("ownerReferences") or ()
+    return any(owner.get("controller") and owner.get("kind") == "DaemonSet" for owner in owners)
 
 
 def _claims_left(history: History) -> list[Left]:

@@ -17,6 +17,10 @@ NETWORK = "kind"
 """kind's own, for all its clusters."""
 API_PORT = 6443
 SWITCHES_FOLDER, SWITCHES_FILE = "/var/lib/gpu-harness", "switches.json"
+CNI_FOLDER, CNI_FILE = "/etc/cni/net.d", "10-kindnet.conflist"
+"""kind's own network. A machine that boots as another Node gets another range of addresses, and until kindnet has come
+up and written that down, pods would get addresses of the old range, which nobody has a route to. What is not readable
+keeps the Node from being Ready until then, as on a machine that boots for the first time."""
 STOP_S = 2
 """A node that was drained has nothing left to say; Docker's own patience is 10 s."""
 
@@ -70,6 +74,8 @@ class ContainerMachines:
         await self._inside(node, "systemctl", "restart", "kubelet")
 
     async def power_on(self, node: str) -> None:
+        """As another Node than it was, if it was one."""
+        await self._put(node, CNI_FOLDER, CNI_FILE, b"")
         await self._do("start", node)
         self._on[node] = None
 
@@ -84,18 +90,21 @@ class ContainerMachines:
         await self._do("stop", "--time", str(STOP_S), node)
 
     async def switch_plugin(self, node: str, switches: Mapping[str, Any]) -> None:
-        """Written as a whole, and put in place whole: the plugin looks at it all the time. Into a stopped container,
-        too."""
+        """Written as a whole, and put in place whole: the plugin looks at it all the time."""
         text = json.dumps({"*": dict(switches)} if switches else {}).encode()
+        await self._put(node, SWITCHES_FOLDER, SWITCHES_FILE, text)
+
+    async def _put(self, node: str, path: str, name: str, content: bytes) -> None:
+        """Into a stopped container, too. Makes the folder ``path`` if need be."""
+        parent, _, last = path.rpartition("/")
         archive = io.BytesIO()
         with tarfile.open(fileobj=archive, mode="w") as tar:
-            folder = tarfile.TarInfo(SWITCHES_FOLDER.rpartition("/")[2])
+            folder = tarfile.TarInfo(last)
             folder.type, folder.mode = tarfile.DIRTYPE, 0o755
             tar.addfile(folder)
-            file = tarfile.TarInfo(f"{folder.name}/{SWITCHES_FILE}")
-            file.size = len(text)
-            tar.addfile(file, io.BytesIO(text))
-        parent = SWITCHES_FOLDER.rpartition("/")[0]
+            file = tarfile.TarInfo(f"{last}/{name}")
+            file.size = len(content)
+            tar.addfile(file, io.BytesIO(content))
         await must([self._docker, "cp", "-", f"{node}:{parent}"], given=archive.getvalue())
 
     async def park(self, nodes: Collection[str]) -> None:

@@ -126,7 +126,8 @@ async def test_a_reset_takes_all_workers_power_and_boots_those_of_the_beginning(
             f"docker network connect kind {name}",
             f"docker cp - {name}:/var/lib",
         ]
-        assert mine[4:] == (["docker start lab-worker"] if name == "lab-worker" else [])
+        boots = ["docker cp - lab-worker:/etc/cni", "docker start lab-worker"]
+        assert mine[4:] == (boots if name == "lab-worker" else [])
 
 
 async def test_workers_that_run_though_they_are_stock_are_no_beginning(on_path: OnPath, kube: HttpKube) -> None:
