@@ -102,9 +102,8 @@ class Site:
         self.standing.kinds += kinds
         try:
             async with asyncio.TaskGroup() as copying:
-                for name, folder in values.secrets.items():
-                    copying.create_task(self._mount(name, folder))
-                await self._start(values)
+                mounts = [copying.create_task(self._mount(name, at)) for name, at in values.secrets.items()]
+                await self._start(values, mounts)
         except ExceptionGroup as failures:
             raise first_of(failures) from None
         if self.addon.webhooks is not None:
@@ -112,8 +111,11 @@ class Site:
         await self._register(values)
         self.standing.called |= {there: f"{HOST}:{values.port(port)}" for there, port in self.addon.called.items()}
 
-    async def _start(self, values: Values) -> None:
+    async def _start(self, values: Values, mounts: Sequence[asyncio.Task[None]]) -> None:
+        """The first program fills the Secrets, and may not be ready before; the others find them filled."""
         for program, component in zip(self.addon.programs, self.described.components, strict=True):
+            if program is not self.addon.programs[0]:
+                await asyncio.gather(*mounts)
             await self.control_plane.services.start(self._launch(program, self.binaries.path(component), values))
 
     def _values(self) -> Values:
