@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -13,6 +14,7 @@ from fakes.clock import WallClock
 from fakes.kube.local import LocalKube
 from fakes.kube.store import Store
 from harness.errors import TargetError
+from harness.kube.port import SECRET
 from harness.stack import addons
 from harness.stack.addons import running_addons
 from harness.stack.certificates import Authority, Pair
@@ -137,3 +139,42 @@ async def test_webhooks_that_never_listen_are_told(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(addons, "WEBHOOKS_WITHIN_S", 0.5)
     with pytest.raises(TargetError, match=r"the webhooks of x did not listen within 0.5 s"):
         await come_up_with_webhooks(tmp_path, HOOKS_NEVER)
+
+
+NEEDS_ITS_SECRET = SERVES.replace("health, hooks", "open(sys.argv[3]).read()\nhealth, hooks") + "time.sleep(600)\n"
+
+
+async def test_the_programs_after_the_first_find_the_secret_that_it_fills(tmp_path: Path) -> None:
+    """The first serves before it has filled it, as KEDA's operator does."""
+    text = DESCRIPTION.replace("cmd, health", 'cmd, args: ["${port:health}", "0"], health').replace("WITHIN", "60")
+    text += (
+        '  - {name: y, package: example.org/x/other, args: ["${port:other}", "0", "${secret:x-cert}/tls.crt"],'
+        ' health: "http://${host}:${port:other}/"}\n'
+    )
+    folder, plane = tmp_path / "x", control_plane(tmp_path / "plane")
+    folder.mkdir()
+    (folder / FILE).write_text(text)
+    (folder / "go.mod").write_text("require example.org/x v1.2.3\n")
+    kube = LocalKube(Store(WallClock(datetime(2026, 1, 1, tzinfo=UTC)), Random(1)), "stack")
+    bodies = {"x": SERVES + "time.sleep(600)\n", "y": NEEDS_ITS_SECRET}
+    programs = {name: python_program(tmp_path / "bin", name, body) for name, body in bodies.items()}
+    binaries = Binaries({name: Binary(name, path, "1.2.3") for name, path in programs.items()})
+
+    async def fill_once_the_first_serves() -> None:
+        async with asyncio.timeout(60):
+            while "GET /readyz" not in read(tmp_path / "plane" / "logs" / "x.log"):
+                await asyncio.sleep(0.05)
+        await asyncio.sleep(2)  # for one that is started too early to have ended by then
+        await kube.patch(SECRET, "x-cert", {"data": {"tls.crt": "eA=="}}, "x-system")
+
+    filling = asyncio.create_task(fill_once_the_first_serves())
+    try:
+        async with running_addons([Described(folder)], binaries, plane, kube, time_scale=1) as standing:
+            assert standing.names == ["x"]
+    finally:
+        await filling
+        await plane.services.stop()
+
+
+def read(file: Path) -> str:
+    return file.read_text() if file.exists() else ""
