@@ -33,7 +33,7 @@ def load_offered(history: History) -> Finding:
 
     Lateness that a recorded stall of the whole machine explains is forgiven here: it is ``machine_did_not_stall``'s
     to say. A turn that was not sent because its session's predecessor had not ended is the system's doing, not the
-    generator's, and stands apart.
+    generator's, and stands apart. How many clients hung up of those that were to is told, and judges nothing.
     """
     table = rows_of(history)
     sent = np.flatnonzero(table.sent)
@@ -71,6 +71,8 @@ def load_offered(history: History) -> Finding:
         sentence = f"{count(len(early), 'request')} went out before their time, so the clocks of this run do not agree"
     over_ms = lags[lags > limit_ms]
     worst = np.argsort(-over_ms, kind="stable")[:_EVIDENCE_ROWS]
+    hang_ups, said = _hang_ups(table)
+    numbers |= hang_ups
     evidence = (
         *(Evidence(row.ref, row.sent_ns, "sent before its time") for row in early[:_EVIDENCE_ROWS]),
         *(
@@ -82,7 +84,7 @@ def load_offered(history: History) -> Finding:
             for row in unsent[:_EVIDENCE_ROWS]
         ),
     )
-    return Finding("load_offered", Role.VALIDITY, status, sentence, len(sent), numbers, evidence)
+    return Finding("load_offered", Role.VALIDITY, status, sentence + said, len(sent), numbers, evidence)
 
 
 def _judge(
@@ -99,6 +101,19 @@ def _judge(
     if p99 > limit_ms or most > max(LAG_MS_MAX, limit_ms):
         return Status.FAIL, f"the load was not offered as planned: {late} of {sent} sends over the limit; {lag}"
     return Status.PASS, f"{sent} of {planned} planned requests were sent, and {lag}"
+
+
+def _hang_ups(table: Rows) -> tuple[dict[str, Value], str]:
+    """A client that was to hang up stays where its answer is whole before: how many of them did what was planned."""
+    planned = (table.numbers("hang_up_tokens") > 0) | (table.numbers("hang_up_ns") > 0)
+    if not planned.any():
+        return {}, ""
+    happened = int((planned & table.among("outcome", {Outcome.ABORTED_BY_CLIENT})).sum())
+    answered = int((planned & table.among("outcome", {Outcome.OK})).sum())
+    said = f"; {happened} of {count(int(planned.sum()), 'planned hang-up')} happened"
+    if answered:
+        said += f" ({answered} answered before)"
+    return {"hang_ups_planned": int(planned.sum()), "hang_ups": happened, "hang_ups_answered_before": answered}, said
 
 
 def _advice(workers: int, busiest: float, would_do: int | None) -> str:

@@ -100,7 +100,7 @@ class Request:
 
 
 _COLUMNS = tuple(f.name for f in fields(Request))
-_ASKED = ("tenant", "priority", "planned_prompt_tokens")
+_ASKED = ("tenant", "priority", "planned_prompt_tokens", "hang_up_tokens", "hang_up_ns")
 """Columns that are asked for whole, and of which no row tells."""
 _AT_ONCE = 10_000
 
