@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from harness.history.reader import History
     from harness.spec.checks import MetricsPathSpec
 
+MADE_UP = "made_up"
+"""The fact of an evidence that a number which nobody had measured was taken for one."""
 NEEDS = ("load_offered", "machine_did_not_stall", "clocks_agree")
 PROVES = "a size that was lowered without a reading"
 _BLINDING = frozenset({"Deployment", "ReplicaSet", "HorizontalPodAutoscaler", "Pod"})
@@ -297,7 +299,7 @@ def _evidence(history: History, seen: _Seen) -> tuple[Evidence, ...]:
     found = [
         Evidence(
             f"objects:{b.event.index}", b.event.t_ns, f"{b.target} from {b.before} to {b.after} while {b.why}",
-            {"target": b.target, "before": b.before, "after": b.after},
+            {"target": b.target, "before": b.before, "after": b.after, **({MADE_UP: True} if b.fell_back else {})},
         )
         for b in seen.blind
     ]  # fmt: skip

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from harness.checks.controllers import needs_of, scaled, writes_of
+from harness.checks.metrics_path import MADE_UP
 from harness.checks.scale_down import excursions_of, targets_of
 from harness.checks.story import who
 from harness.checks.unanswered import SUSTAINED_S
 from harness.checks.units import count, listed
 from harness.diagnosis.case import SHOWN, Case
-from harness.diagnosis.suspect import AUTOSCALER, METRICS, Suspect
+from harness.diagnosis.suspect import AUTOSCALER, KEDA, METRICS, Suspect
 from harness.history.autoscaler import autoscalers, needs, pod_metrics, readings, scales, told
 from harness.history.lives import Json, Life, condition
 from harness.history.replica_sets import replica_steps
@@ -263,6 +264,19 @@ def _low_since(case: Case, scaler: Life, over_ns: int, floor: int) -> int | None
     return since
 
 
+def _made_up(rows: Sequence[Evidence]) -> Suspect:
+    first, last = rows[0], rows[-1]
+    return Suspect(
+        KEDA,
+        f"gave the number of its fallback as if it had been measured: {first.facts['target']} went from"
+        f" {first.facts['before']} to {last.facts['after']} while its source could not be read",
+        first.t_ns or 0,
+        _READ,
+        seen=tuple(rows[:SHOWN]),
+        change="let its fallback never lower a size (behavior: currentReplicasIfHigher), or do without one",
+    )
+
+
 def _metrics(case: Case) -> Iterator[Suspect]:
     """By the finding of ``metrics_path``, which compares what was readable with what clients went through."""
     rows = case.evidence("metrics_path")
@@ -274,6 +288,10 @@ def _metrics(case: Case) -> Iterator[Suspect]:
     slow = [r for r in rows if "read_until_then" in r.facts]
     zero = [r for r in slow if r.facts["read_until_then"] == "0" and "never read" in r.text]
     names = listed(sorted({str(r.facts["metric"]) for r in rows if r.facts.get("metric")})) or "its metric"
+    made_up = [r for r in blind if r.facts.get(MADE_UP)]
+    if made_up:
+        yield _made_up(made_up)
+        blind = [r for r in blind if not r.facts.get(MADE_UP)]
     if blind:
         first = blind[0]
         act = (

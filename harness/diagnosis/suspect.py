@@ -28,6 +28,7 @@ PROVISIONER = "the provisioner"
 CLOUD = "the cloud"
 PICKER = "the endpoint picker"
 QUEUES = "Kueue"
+KEDA = "KEDA"
 NODE = "the start of the node"
 WORKLOAD = "the workload's own settings:"
 LOST_STREAMS = frozenset({"graceful_drain", "slo", "scale_down", "capacity", "recovery", "requests", "baseline"})

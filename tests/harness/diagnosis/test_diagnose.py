@@ -44,6 +44,7 @@ GUILTY = {
     "controllers/bad-two-writers-fight": ("two writers", "in turns"),
     "metrics_path/bad-a-hole": ("the metrics path", "no value"),
     "metrics_path/bad-read-too-late": ("the metrics path", "only after"),
+    "metrics_path/bad-keda-fell-back-under-load": ("KEDA", "went from 8 to 5 while its source could not be read"),
     "metrics_path/bad-scaled-down-blind": ("the autoscaler", "for 0"),
     "requests/bad-tokens-lost": ("the gateway", "dropped 5 tokens"),
     "routing/bad-one-takes-all": ("the gateway", "12 of 20 requests to a replica that had 8 or more above another"),
