@@ -72,7 +72,7 @@ def schedule_figure(plan: Plan) -> Figure:
         "bargap": 0.0,
         "showlegend": several,
         "legend": {"orientation": "h", "y": 1.05},
-        "margin": {"l": 64, "r": 16, "t": 40, "b": 48},
+        "margin": {"l": 64, "r": 28, "t": 40, "b": 48},
         "paper_bgcolor": "#ffffff",
         "plot_bgcolor": "#ffffff",
         "xaxis": {"title": {"text": "clock seconds from the load's start"}, "range": [0, plan.clock_s]},
@@ -114,6 +114,8 @@ def _lengths(tokens: NDArray[np.int64], name: str, axis: int, colour: str) -> di
         "type": "bar",
         "text": labels,
         "textposition": "outside",
+        "constraintext": "none",  # else it shrinks to the width of a bar
+        "textangle": 0,
         "cliponaxis": False,
         "x": [(bar + 0.5) * width for bar in range(len(counts))],
         "y": counts,
