@@ -17,6 +17,9 @@ from harness.faults.catalogue.control_plane import ApiErrors, ClientFault, PartS
 from harness.faults.catalogue.load import ClientHangUps
 from harness.faults.catalogue.metrics_outage import MetricsOutage
 from harness.faults.catalogue.network import GatewayRestart, LinkTrouble
+from harness.faults.catalogue.pods import ReadinessFlap
+from harness.faults.catalogue.rollout import BadImage
+from harness.faults.catalogue.slow_start import SlowStart
 from harness.faults.catalogue.spot_interruption import SpotInterruption
 from harness.faults.fault import Fault, Strike, Target
 from harness.faults.holding import HoldFault
@@ -77,6 +80,18 @@ def _metrics(fault: Fault, other: Fault) -> bool:
     return isinstance(other, ComponentStopped)
 
 
+def _slow_start(fault: Fault, other: Fault) -> bool:
+    """An image that does not come, or a server that does not get ready, whatever keeps it."""
+    assert isinstance(fault, SlowStart)
+    pulls = fault.how in _PULLS
+    if isinstance(other, SlowStart):
+        return (other.how in _PULLS) is pulls
+    return isinstance(other, BadImage) if pulls else isinstance(other, ReadinessFlap)
+
+
+_PULLS = ("image", "rate_limit")
+
+
 ALIKE: Mapping[type[Fault], Callable[[Fault, Fault], bool]] = {
     LinkTrouble: _link,
     GatewayRestart: _gateway,
@@ -88,6 +103,7 @@ ALIKE: Mapping[type[Fault], Callable[[Fault, Fault], bool]] = {
     GroupHalfDelivered: _half_group,
     InstanceTrouble: _instance,
     MetricsOutage: _metrics,
+    SlowStart: _slow_start,
 }
 
 

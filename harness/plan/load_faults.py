@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.clock import NS_PER_S
+from harness.errors import BadInput
 from harness.faults.catalogue.load import LoadChange, LoadFault
 from harness.faults.fault import Fault
 from harness.plan.chance import Chance
@@ -29,11 +30,21 @@ def with_load_faults(schedule: Schedule, faults: Iterable[tuple[str, Fault]], ti
         change = fault.change(fault_id)
         begin_ns, end_ns = (round(s / time_scale * NS_PER_S) for s in (fault.starts_s, fault.ends_s))
         chance = Chance(seed, f"load.{fault_id}")
+        before = schedule
         if change.hang_up_ratio:
             schedule = _hung_up(schedule, change, begin_ns, end_ns, chance)
         if change.added_per_s:
             schedule = _joined(schedule, _added(base, change, begin_ns, end_ns, chance), begin_ns)
+        if len(schedule) == len(before) and _leaving(schedule) == _leaving(before):
+            raise BadInput(
+                f"{fault_id} changes nothing of the load: with seed {seed} no request comes, or leaves, because of it",
+                hint="raise added_per_s or ratio, or hold_s; only streams can be hung up on",
+            )
     return schedule
+
+
+def _leaving(schedule: Schedule) -> int:
+    return 0 if schedule.more is None else int(np.count_nonzero(schedule.more.hang_up_tokens))
 
 
 def _added(base: Schedule, change: LoadChange, begin_ns: int, end_ns: int, chance: Chance) -> Schedule:

@@ -56,7 +56,6 @@ LONGEST_S = 1_000_000
 """Nothing here lasts longer than eleven days; a number beyond that is a slip, and would fill memory with arrivals."""
 MOST = 1_000_000
 
-Number = Annotated[float, Strict()]
 Seconds = Annotated[float, Strict(), Field(gt=0, le=LONGEST_S)]
 SecondsFromZero = Annotated[float, Strict(), Field(ge=0, le=LONGEST_S)]
 Millis = Annotated[float, Strict(), Field(gt=0)]

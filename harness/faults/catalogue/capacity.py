@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from random import Random
+from typing import Annotated, ClassVar, Literal
 
+from pydantic import Field, Strict
+
+from harness.errors import BadInput
 from harness.faults.fault import Strike, Variant
 from harness.faults.fidelity import BESIDE_REAL_NODES, FidelityMap
 from harness.faults.holding import PoolHoldFault, turn
+from harness.faults.pick import NODE_POOL_LABEL
 from harness.faults.port import Ground
+from harness.faults.scene import Scene
 from harness.faults.sight import claims_of, condition, nodes_of, pool_of
 from harness.kube.port import EVENT, Json
-from harness.spec.model import Count, CountFromZero, Number, SecondsFromZero, Text
+from harness.spec.model import Count, CountFromZero, SecondsFromZero, Text
 
 _OD = {"pool": "on-demand", "hold_s": 150}
 SHORT = "InsufficientCapacityError"
+_CAUSES = {
+    "quota": "VcpuLimitExceeded",
+    "zone": "InsufficientInstanceCapacity",
+    "error": "InvalidAMIID.NotFound",
+    "throttled": "RequestLimitExceeded",
+}
+"""What a cloud says of each: a refusal that gives another cause is none of this fault's."""
+_PRODUCT = "nvidia.com/gpu.product"
 REGISTERS_S = 60.0
 """Scenario seconds from its launch in which a healthy instance has registered (35 with the presets)."""
 
@@ -60,16 +74,25 @@ class CapacityRefused(PoolHoldFault):
         for name, claim in (await claims_of(strike.ground.kube)).items():
             launched = condition(claim, "Launched")
             refused = launched.get("status") == "False" or launched.get("reason") == "LaunchFailed"
-            if name not in strike.before and refused and pool_of(claim) == self.pool:
+            ours = self._may_be_ours(str(launched.get("message", "")))
+            if name not in strike.before and refused and ours and pool_of(claim) == self.pool:
                 return {self.pool: f"{self.pool}: {name} was not launched: {launched.get('message', '')}"}
         for event in (await strike.ground.kube.list(EVENT)).items:
             about = event.get("involvedObject") or event.get("regarding") or {}
             name = str(about.get("name", ""))
             said = str(event.get("message") or event.get("note") or "")
             new = event.get("reason") == SHORT and name not in strike.before and event_key(event) not in strike.before
-            if new and about.get("kind") == "NodeClaim" and name.startswith(f"{self.pool}-"):
+            of_pool = about.get("kind") == "NodeClaim" and name.startswith(f"{self.pool}-")
+            if new and of_pool and self._may_be_ours(said):
                 return {self.pool: f"{self.pool}: {said}"}
         return {}
+
+    def _may_be_ours(self, said: str) -> bool:
+        """Unless it gives another cause, or another zone."""
+        if not any(cause in said for cause in _CAUSES.values()):
+            return True
+        where = self.zone if self.why == "zone" and "zone " in said else ""
+        return _CAUSES[self.why] in said and where in said
 
     def expected(self) -> tuple[str, str]:
         return (
@@ -156,8 +179,18 @@ class InstanceTrouble(PoolHoldFault):
     )
 
     how: Literal["never_registers", "slow_boot", "wrong_gpu"]
-    factor: Number = 3.0
+    factor: Annotated[float, Strict(), Field(gt=1)] = 3.0
     gpu_product: Text = "NVIDIA-A10G"
+
+    def pick(self, scene: Scene, rng: Random) -> tuple[str, ...]:
+        picked = super().pick(scene, rng)
+        own = [n for n in scene.nodes if n.labels.get(NODE_POOL_LABEL) == self.pool]
+        if self.how == "wrong_gpu" and any(n.labels.get(_PRODUCT) == self.gpu_product for n in own):
+            raise BadInput(
+                f"pool {self.pool} has {self.gpu_product} already, so a node with it would prove nothing",
+                hint="write another gpu_product",
+            )
+        return picked
 
     def healed_s(self) -> float | None:
         return None
@@ -182,7 +215,7 @@ class InstanceTrouble(PoolHoldFault):
                 continue
             node = nodes.get(name)
             if self.how == "wrong_gpu":
-                product = ((node or {}).get("metadata") or {}).get("labels", {}).get("nvidia.com/gpu.product")
+                product = ((node or {}).get("metadata") or {}).get("labels", {}).get(_PRODUCT)
                 if product == self.gpu_product:
                     return {self.pool: f"{self.pool}: {name} has {product}"}
                 continue

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, Strict, model_validator
 
 from harness.faults.fault import Strike, Target, Variant
 from harness.faults.fidelity import BESIDE_REAL_NODES, FidelityMap
@@ -13,7 +15,7 @@ from harness.faults.scene import Scene
 from harness.faults.seen_traffic import ask_many, late_endpoints
 from harness.faults.undo import NothingLeft, ResetKnob
 from harness.faults.undoing import world_of
-from harness.spec.model import Number, Ratio, Seconds
+from harness.spec.model import Ratio, Seconds, mistake
 
 
 class LinkTrouble(HoldFault):
@@ -38,9 +40,15 @@ class LinkTrouble(HoldFault):
     )
 
     link: Literal["clients", "pods"]
-    latency_ms: Number = 0.0
+    latency_ms: Annotated[float, Strict(), Field(ge=0, le=60_000)] = 0.0
     loss_ratio: Ratio = 0.0
     reset_ratio: Ratio = 0.0
+
+    @model_validator(mode="after")
+    def _does_something(self) -> LinkTrouble:
+        if not (self.latency_ms or self.loss_ratio or self.reset_ratio):
+            raise mistake("is given nothing to do", hint="write latency_ms, loss_ratio or reset_ratio, above 0")
+        return self
 
     def pick(self, scene: Scene, rng: Random) -> tuple[str, ...]:
         return (self.link,)
@@ -75,9 +83,7 @@ class LinkTrouble(HoldFault):
             "some requests have no answer" if self.loss_ratio else "",
             "some requests break off" if self.reset_ratio else "",
         ]
-        return ", and ".join(
-            part for part in parts if part
-        ) or "nothing: it was given nothing to do", "curl the service"
+        return ", and ".join(part for part in parts if part), "curl the service"
 
 
 class GatewayRestart(PartFault):

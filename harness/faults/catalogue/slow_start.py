@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, Strict
 
 from harness.faults.fault import Strike, Variant
 from harness.faults.holding import PartHoldFault, turn
 from harness.faults.port import Ground
 from harness.faults.sight import container_states, is_ready, pods_of, waiting_reasons
 from harness.kube.port import Json
-from harness.spec.model import Number
 
 TOO_MANY = "429 Too Many Requests - toomanyrequests: You have reached your unauthenticated pull rate limit"
 PULL_S, LOAD_S = 45.0, 40.0
@@ -46,7 +47,7 @@ class SlowStart(PartHoldFault):
     )
 
     how: Literal["image", "rate_limit", "model", "warm_up"]
-    factor: Number = 5.0
+    factor: Annotated[float, Strict(), Field(gt=1)] = 5.0
 
     def seen_s(self) -> float:
         return self.hold_s

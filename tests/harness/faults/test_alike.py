@@ -145,6 +145,10 @@ async def test_a_gateway_that_is_silent_has_not_restarted(tmp_path: Path) -> Non
         (NO_QUOTA, fault("spot_interruption", nodes=NODES, notice_s=30, then_out_of_stock="spot"), True),
         (NO_QUOTA, fault("spot_interruption", nodes=NODES, notice_s=30), False),
         (SILENT_NODE, SILENT_NODE, False),
+        (fault("slow_start", how="rate_limit", hold_s=60), fault("bad_image", deployment="llm", hold_s=60), True),
+        (fault("slow_start", how="model", hold_s=60), fault("bad_image", deployment="llm", hold_s=60), False),
+        (fault("slow_start", how="model", hold_s=60), fault("slow_start", how="warm_up", hold_s=60), True),
+        (fault("slow_start", how="image", hold_s=60), fault("slow_start", how="warm_up", hold_s=60), False),
     ],
 )
 def test_who_may_show_the_same(it: Fault, other: Fault, may: bool) -> None:
