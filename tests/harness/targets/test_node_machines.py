@@ -15,9 +15,11 @@ from harness.errors import TargetError
 from harness.stack.catalogue import NODE
 from harness.stack.certificates import Authority
 from harness.targets.node import cgroups
+from harness.targets.node.api_door import ApiDoor
 from harness.targets.node.credentials import NEW_NAMES, issue_credentials, names_of, place_credentials
 from harness.targets.node.keeper import clean
 from harness.targets.node.machine_init import RUN
+from harness.targets.node.machines import Ground, NamespaceMachines
 from harness.targets.node.programs import (
     SYSCTLS,
     Setting,
@@ -178,6 +180,19 @@ def test_the_keeper_removes_the_folder_whatever_becomes_of_the_cgroups(
     with pytest.raises(OSError, match="cannot be looked at"):
         clean("gpu-harness-x", tmp_path / "machines")
     assert not (tmp_path / "machines").exists()
+
+
+async def test_the_disk_of_a_machine_that_is_gone_waits_for_the_keeper(tmp_path: Path) -> None:
+    """To delete its thousands of files in the middle of a run would keep the machine busy."""
+    state = tmp_path / "machines"
+    (state / "spot-1" / "containerd").mkdir(parents=True)
+    ground = Ground(state, tmp_path, "gpu-harness-x", tmp_path, "https://127.0.0.1:1", {}, 1.0)
+    machines = NamespaceMachines(ground, ApiDoor(0, 1))
+    await machines.remove("spot-1")
+    await machines.remove("spot-1")  # nothing of it is left
+    assert not (state / "spot-1").exists()
+    assert [path.name for path in state.glob("*/*")] == ["containerd"]
+    assert clean("gpu-harness-nobody", state) == [] and not state.exists()
 
 
 def test_the_keeper_removes_the_folder_too(tmp_path: Path) -> None:
