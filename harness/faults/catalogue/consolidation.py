@@ -202,8 +202,8 @@ class Consolidation(HoldFault):
         nodes, claims = await nodes_of(strike.ground.kube), await claims_of(strike.ground.kube)
         of = {str((claim.get("status") or {}).get("nodeName") or name): claim for name, claim in claims.items()}
         if self.protect == "all":
-            return self._held_back(strike, nodes, claims)
-        new = [name for name, claim in claims.items() if name not in strike.before and pool_of(claim) == self.pool]
+            return self._held_back(strike, nodes, of)
+        new = [node for node, claim in of.items() if node not in strike.before and pool_of(claim) == self.pool]
         if self.cheaper and not new:
             return {}
         gone = [name for name in strike.before if name not in nodes and name not in of]
@@ -231,7 +231,8 @@ class Consolidation(HoldFault):
         return f"chosen {name}" in strike.notes
 
     def _held_back(self, strike: Strike, nodes: Mapping[str, Json], claims: Mapping[str, Json]) -> dict[str, str]:
-        """Karpenter has found every one of them fit to go, and for longer than it takes to act none of them goes."""
+        """Karpenter has found every one of them fit to go, and for longer than it takes to act none of them goes.
+        ``claims`` by the name of their node."""
         own = self._protected(strike.before)
         found = "Drifted" if self.why == "drift" else "Consolidatable"
         marked = [n for n in own if n in claims and condition(claims[n], found).get("status") == "True"]

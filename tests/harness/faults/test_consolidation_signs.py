@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,23 @@ async def test_an_empty_node_that_went_between_two_looks_is_told_by_the_event(ku
     await kube.delete(NODE, "a")
     assert await seen(kube, tmp_path, "empty")
     assert not await seen(kube, tmp_path, "drift")
+
+
+@pytest.mark.looptime
+async def test_a_protected_node_is_found_by_its_claim_whatever_that_is_called(tmp_path: Path) -> None:
+    """A real provider's node has another name than its NodeClaim."""
+    kube = make_kube()
+    await add_node(kube, "kwok-a", **{"karpenter.sh/nodepool": "spot"})
+    meta = {"name": "spot-x7", "labels": {"karpenter.sh/nodepool": "spot"}}
+    await kube.create(NODE_CLAIM, {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": meta, "spec": {}})
+    drifted = {"nodeName": "kwok-a", "conditions": [{"type": "Drifted", "status": "True"}]}
+    await kube.patch(NODE_CLAIM, "spot-x7", {"status": drifted}, subresource="status")
+    fault = Consolidation.model_validate({"after_s": 0, "pool": "spot", "hold_s": 60, "why": "drift", "protect": "all"})
+    async with make_ground(tmp_path, kube) as ground:
+        strike = Strike(fault, ground, "consolidation-1", ("spot",), {"kwok-a": "spot"})
+        assert not await fault.signs(strike), "not yet for long enough"
+        await asyncio.sleep(50)
+        assert "kwok-a are Drifted and stay" in (await fault.signs(strike))["spot"]
 
 
 @pytest.mark.parametrize(
