@@ -59,6 +59,11 @@ def groups_of(history: History) -> tuple[Group, ...]:
         members.setdefault((pod.namespace, name), []).append(pod)
         if size is not None:
             sizes[pod.namespace, name] = size
+    sizes |= {
+        (ray.namespace, ray.name): size
+        for ray in lives(history.objects, "RayCluster")
+        if (ray.namespace, ray.name) in members and (size := _of_a_ray_cluster(ray.last)) is not None
+    }
     found: list[Group] = []
     for group in lives(history.objects, "PodGroup"):
         key = (group.namespace, group.name)
@@ -123,6 +128,13 @@ _RULES: tuple[Callable[[Json], tuple[str, int | None] | None], ...] = (
 
 def _said(pod: Json, what: str) -> dict[str, str]:
     return pod.get("metadata", {}).get(what) or {}
+
+
+def _of_a_ray_cluster(cluster: Json) -> int | None:
+    """A head, and the workers below which its groups may not go (ray.io/v1); None where a group may go to none."""
+    groups = (cluster.get("spec") or {}).get("workerGroupSpecs") or ()
+    least = [int(group.get("minReplicas") or 0) * int(group.get("numOfHosts") or 1) for group in groups]
+    return 1 + sum(least) if least and all(least) else None
 
 
 def _number(text: str | None) -> int | None:
