@@ -40,16 +40,17 @@ def overrun(case: Case) -> Iterator[Suspect]:
     length = peak - since
     if length <= 0:
         return
-    came = float(((sent >= since) & (sent <= peak)).sum())
-    answered = float((rows.ok & (end >= since) & (end <= peak)).sum())
-    before = float(((sent >= since - length) & (sent < since)).sum())
+    came = int(((sent >= since) & (sent <= peak)).sum())
+    answers = rows.ok & (end >= since) & (end <= peak)
+    answered = int(answers.sum())
+    before = int(((sent >= since - length) & (sent < since)).sum())
     if came <= _MORE * max(answered, before):
         return
-    pods = {row.pod for row in rows.where(rows.ok & (end >= since) & (end <= peak)) if row.pod}
+    pods = {row.pod for row in rows.where(answers) if row.pod}
     clock = case.clock(length)
-    act = f"brought {count(int(came), 'request')} within {clock}, of which {count(len(pods), 'replica')} answered"
-    act += f" {int(answered)}; in the {clock} before it brought {int(before)}"
-    wanted = math.ceil(came / max(answered, 1.0) * len(pods))
+    act = f"brought {count(came, 'request')} within {clock}, of which {count(len(pods), 'replica')} answered"
+    act += f" {answered}; in the {clock} before it brought {before}"
+    wanted = math.ceil(came / max(answered, 1) * len(pods))
     yield Suspect(
         LOAD,
         act,

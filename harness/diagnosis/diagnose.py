@@ -63,7 +63,7 @@ def diagnose(history: History, findings: Sequence[Finding]) -> tuple[Diagnosis, 
 
 def ranked_suspects(case: Case) -> list[Suspect]:
     """The surest first, of these the earliest; those that recorded facts contradict are left out."""
-    suspects = [narrowed(case, s) for rule in RULES.values() for s in rule(case)]
+    suspects = narrowed(case, [s for rule in RULES.values() for s in rule(case)])
     suspects = [s for s in suspects if s.breaks & case.failed and refuted(case, s, suspects) is None]
     return sorted(suspects, key=lambda s: (s.sure, s.since_ns, s.component))
 

@@ -28,12 +28,14 @@ def refuted(case: Case, suspect: Suspect, others: Sequence[Suspect]) -> str | No
     return next((why for rule in RULES.values() if (why := rule(case, suspect, others)) is not None), None)
 
 
-def narrowed(case: Case, suspect: Suspect) -> Suspect:
-    """Without ``slo`` where most of the requests that failed it were over before the suspect did anything wrong: no
-    effect comes before its cause."""
-    if "slo" not in suspect.breaks & case.failed:
-        return suspect
-    bad = not_good(case)
-    end = case.rows.numbers("end_ns")[bad]
-    over = int((end < suspect.since_ns).sum())
-    return replace(suspect, breaks=suspect.breaks - {"slo"}) if over > len(end) / 2 else suspect
+def narrowed(case: Case, suspects: Sequence[Suspect]) -> list[Suspect]:
+    """Each without ``slo`` where most of the requests that failed it were over before the suspect did anything wrong:
+    no effect comes before its cause."""
+    if "slo" not in case.failed:
+        return list(suspects)
+    end = case.rows.numbers("end_ns")[not_good(case)]
+
+    def late_for(suspect: Suspect) -> bool:
+        return int((end < suspect.since_ns).sum()) > len(end) / 2
+
+    return [replace(s, breaks=s.breaks - {"slo"}) if late_for(s) else s for s in suspects]

@@ -132,4 +132,4 @@ def test_no_effect_comes_before_its_cause(lost_s: float, explains: bool) -> None
     case = load(HERE / "slo" / "bad-a-crowd-that-is-more-than-they-can-answer.py")
     case_of = Case(case.history, [ask("slo", case)])
     lost = Suspect("the node", "fell", case.history.run.load_start_ns + round(lost_s * 1e8), frozenset({"slo", "pdb"}))
-    assert narrowed(case_of, lost).breaks == ({"slo", "pdb"} if explains else {"pdb"})
+    assert narrowed(case_of, [lost])[0].breaks == ({"slo", "pdb"} if explains else {"pdb"})
