@@ -1,0 +1,24 @@
+"""How the histories of a recovery begin: one of two replicas is drained off a spot node."""
+
+from __future__ import annotations
+
+from story import Story
+
+from harness.history.tables import FaultStage
+
+
+def drained_at_200() -> Story:
+    """llm-a is evicted at second 202 and gone at 215; the fault on its node ends at 260. What comes after is the
+    case's own."""
+    story = Story()
+    for node in ("spot-1", "on-demand-1"):
+        story.node(node)
+    story.deployment(2)
+    story.pod("llm-a", "spot-1")
+    story.pod("llm-b", "on-demand-1")
+    for at_s, stage in ((-1, "planned"), (200, "injected"), (201, "observed"), (260, "ended"), (590, "healed")):
+        story.fault(at_s, FaultStage(stage), "spot-1")
+    story.taint("spot-1", 201)
+    story.evict(202, "llm-a")
+    story.end(215, "llm-a")
+    return story
