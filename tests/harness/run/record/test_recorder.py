@@ -46,6 +46,20 @@ class Recording:
     async def add(self, name: str) -> None:
         await self.kube.create(POD, pod(name), "inference")
 
+    async def begin_with_a_pod(self) -> None:
+        await self.kube.create(NAMESPACE, {"metadata": {"name": "inference"}})
+        await self.add("first")
+        await self.recorder.start()
+
+    async def unheard(self, pod: str) -> History:
+        """The server freezes, gets a pod, and answers again after longer than it may be silent."""
+        self.kube.freeze()
+        await self.add(pod)
+        await asyncio.sleep(100)
+        self.kube.thaw()
+        await asyncio.sleep(1)
+        return await self.finish()
+
     async def finish(self) -> History:
         await self.recorder.stop()
         self.writer.close()
@@ -146,16 +160,9 @@ async def test_an_absence_at_the_end_is_a_gap_too(recording: Recording) -> None:
 async def test_a_server_that_freezes_while_connected_is_a_gap(tmp_path: Path) -> None:
     recording = Recording(tmp_path, CONNECTION)
     recording.kube.bookmark_s = CONNECTION.bookmark_s
-    await recording.kube.create(NAMESPACE, {"metadata": {"name": "inference"}})
-    await recording.add("first")
-    await recording.recorder.start()
+    await recording.begin_with_a_pod()
     await asyncio.sleep(150)  # quiet, but bookmarks come
-    recording.kube.freeze()
-    await recording.add("second")
-    await asyncio.sleep(100)
-    recording.kube.thaw()
-    await asyncio.sleep(1)
-    history = await recording.finish()
+    history = await recording.unheard("second")
     assert pods(history) == [("LISTED", "first"), ("GAP", ""), ("LISTED", "first"), ("LISTED", "second")]
     gap = gaps(history)[0]
     assert round((gap.since_ns or 0) / S) == 120 and gap.t_ns == 250 * S
@@ -164,9 +171,7 @@ async def test_a_server_that_freezes_while_connected_is_a_gap(tmp_path: Path) ->
 
 async def test_a_server_without_bookmarks_of_what_never_changed_is_no_gap(tmp_path: Path) -> None:
     recording = Recording(tmp_path, CONNECTION)
-    await recording.kube.create(NAMESPACE, {"metadata": {"name": "inference"}})
-    await recording.add("first")
-    await recording.recorder.start()
+    await recording.begin_with_a_pod()
     await asyncio.sleep(300)  # three times as long as a server may be silent
     await recording.add("second")
     await asyncio.sleep(1)
@@ -177,15 +182,8 @@ async def test_a_server_without_bookmarks_of_what_never_changed_is_no_gap(tmp_pa
 
 async def test_a_silent_server_that_lists_something_else_was_frozen(tmp_path: Path) -> None:
     recording = Recording(tmp_path, CONNECTION)
-    await recording.kube.create(NAMESPACE, {"metadata": {"name": "inference"}})
-    await recording.add("first")
-    await recording.recorder.start()
-    recording.kube.freeze()
-    await recording.add("second")
-    await asyncio.sleep(100)
-    recording.kube.thaw()
-    await asyncio.sleep(1)
-    history = await recording.finish()
+    await recording.begin_with_a_pod()
+    history = await recording.unheard("second")
     assert pods(history) == [("LISTED", "first"), ("GAP", ""), ("LISTED", "first"), ("LISTED", "second")]
     assert gaps(history)[0].since_ns == 0 and "not even a bookmark" in (gaps(history)[0].reason or "")
 
