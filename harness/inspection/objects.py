@@ -91,6 +91,12 @@ class Objects:
                 kept[key] = workload
         return list(kept.values())
 
+    def around(self, found: Iterable[Seen], beside: Seen) -> list[Seen]:
+        """Where files hold variants of one object, and one stands in the file of ``beside``: that one. Else all."""
+        listed = list(found)
+        own = {seen.ref for seen in listed if seen.document_file == beside.document_file}
+        return [seen for seen in listed if seen.ref not in own or seen.document_file == beside.document_file]
+
     def target_of(self, scaler: Seen, *at: str) -> Seen | None:
         """The object that an autoscaler names in ``spec.scaleTargetRef`` or at ``at``."""
         kind, name = target_name(scaler, *at)

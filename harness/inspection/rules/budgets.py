@@ -17,7 +17,7 @@ _LOOKS_AT = ("PodDisruptionBudget",)
 def floor_of(objects: Objects, workload: Workload) -> tuple[int, str]:
     """The fewest pods that it has by design, and who says so."""
     for scaler, keys in (("HorizontalPodAutoscaler", "minReplicas"), ("ScaledObject", "minReplicaCount")):
-        for seen in objects.of(scaler):
+        for seen in objects.around(objects.of(scaler), workload.object):
             if target_name(seen) == (workload.object.kind, workload.object.name) and (
                 seen.namespace == workload.namespace
             ):

@@ -107,11 +107,12 @@ def _no_pool_gives_gpus(objects: Objects) -> Iterator[Sighting]:
     for workload in objects.workloads:
         if not workload.asks_for_gpus or workload.object.kind not in RUNS_ON:
             continue
-        why = {pool.name: _gives_no_gpu(pool) or _turns_away(pool, workload) for pool in known}
-        if all(why.values()):
-            said = "; ".join(f"NodePool {name}: {reason}" for name, reason in why.items())
+        asked = objects.around(known, workload.object)
+        why = [(pool.name, _gives_no_gpu(pool) or _turns_away(pool, workload)) for pool in asked]
+        if all(reason for _, reason in why):
+            said = "; ".join(f"NodePool {name}: {reason}" for name, reason in why)
             index, _ = workload.main
-            yield Sighting(workload.object, (*workload.container_at(index), "resources"), said, others=tuple(known))
+            yield Sighting(workload.object, (*workload.container_at(index), "resources"), said, others=tuple(asked))
 
 
 def _has_gpus(node: Seen) -> bool:
@@ -221,7 +222,9 @@ def _pool_cuts_grace(objects: Objects) -> Iterator[Sighting]:
             continue
         for workload in objects.gpu_servers:
             named = text(workload.pod_spec, "nodeSelector", "karpenter.sh/nodepool")
-            certain = named == pool.name or (len(pools(objects)) == 1 and not _turns_away(pool, workload))
+            around = objects.around(pools(objects), workload.object)
+            only = around == [pool] and not _turns_away(pool, workload)
+            certain = only or (named == pool.name and pool in around)
             if certain and workload.grace_s > limit_s:
                 yield Sighting(
                     pool, (*_POOL_SPEC, "terminationGracePeriod"),

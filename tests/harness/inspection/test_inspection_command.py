@@ -27,7 +27,7 @@ def accepting(tmp_path: Path, *lines: str) -> Path:
     file = tmp_path / "llm.yaml"
     file.write_text(
         text.replace(
-            "namespace: inference}", f"namespace: inference, annotations: {{gpu-harness.dev/accept: {note}}}}}"
+            "namespace: no-prestop}", f"namespace: no-prestop, annotations: {{gpu-harness.dev/accept: {note}}}}}"
         )
     )
     return file  # fmt: skip
@@ -36,6 +36,8 @@ def accepting(tmp_path: Path, *lines: str) -> Path:
 def test_clean_is_pass_and_a_problem_is_fail(capsys: pytest.CaptureFixture[str]) -> None:
     assert inspect(CLEAN) is ExitCode.PASS
     assert "no problem in 11 objects" in capsys.readouterr().out
+    assert inspect(PLANTED) is ExitCode.FAIL
+    assert "28 errors, 10 warnings in 62 objects" in capsys.readouterr().out
     assert inspect(PLANTED / "no-prestop.yaml") is ExitCode.FAIL
     out = capsys.readouterr().out
     assert f"{PLANTED / 'no-prestop.yaml'}:12 (spec.template.spec.containers[0].lifecycle.preStop)" in out
@@ -59,7 +61,7 @@ def test_the_annotation_accepts_with_a_reason_only(tmp_path: Path, capsys: pytes
 
 def test_the_accept_file_accepts_and_says_what_is_idle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "accept.yaml"
-    entry = {"rule": "no-prestop", "object": "Deployment/inference/*", "reason": "the gateway waits"}
+    entry = {"rule": "no-prestop", "object": "Deployment/no-prestop/*", "reason": "the gateway waits"}
     file.write_text(yaml.safe_dump({"accept": [entry, {"rule": "pdb-says-both", "reason": "was so"}]}))
     assert inspect(PLANTED / "no-prestop.yaml", "--accept", file) is ExitCode.PASS
     out = capsys.readouterr().out
@@ -75,7 +77,7 @@ def test_json_has_everything(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(capsys.readouterr().out)
     [finding] = found["findings"]
     assert (finding["rule"], finding["severity"], finding["line"]) == ("pdb-blocks-every-drain", "error", 37)
-    assert finding["object"] == "PodDisruptionBudget/inference/llm"
+    assert finding["object"] == "PodDisruptionBudget/pdb-blocks-every-drain/llm"
     assert finding["saw"].startswith("minAvailable: 2 is all of the 2 pods that minReplicas of Horizontal")
     assert len(found["judged"]) + len(found["not_judged"]) == sum(not rule.live_only for rule in RULES.values())
     assert {entry["section"] for entry in found["inventory"]} >= {"autoscalers", "disruption budgets"}

@@ -47,6 +47,29 @@ def test_every_planted_file_is_of_a_rule() -> None:
     assert sorted(file.stem for file in (HERE / "planted").iterdir()) == PLANTED
 
 
+def test_the_planted_problems_as_one_folder_are_each_found_once_and_in_their_place() -> None:
+    found = look_at(HERE / "planted", known=Known(20.0, "--longest-stream-s")).open
+    by_default = "grace-by-default"  # a warning that is no more where the longest stream is known
+    assert sorted(finding.rule.id for finding in found) == [rule for rule in PLANTED if rule != by_default]
+    elsewhere = [(f.rule.id, f.where.file) for f in found if Path(f.where.file).stem != f.rule.id]
+    assert elsewhere == []
+
+
+@pytest.mark.parametrize("rule", ["pdb-blocks-every-drain", "nodepool-cuts-grace", "scale-from-zero-without-gpu"])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_variant_of_the_same_object_in_another_file_hides_nothing(tmp_path: Path, rule: str, first: bool) -> None:
+    """As overlays have it: the folder of another environment has the same names, and is right."""
+    planted = (HERE / "planted" / f"{rule}.yaml").read_text()
+    right = planted.replace("minReplicas: 2", "minReplicas: 4").replace("Period: 1m", "Period: 1h")
+    right = right.replace("[m7i, c7i]", "[p5]")
+    assert right != planted
+    names = ("a.yaml", "b.yaml") if first else ("b.yaml", "a.yaml")
+    for name, text in zip(names, (planted, right), strict=True):
+        (tmp_path / name).write_text(text)
+    [found] = look_at(tmp_path).open
+    assert (found.rule.id, Path(found.where.file).name) == (rule, names[0])
+
+
 def test_a_clean_folder_has_nothing_to_find() -> None:
     found = look_at(HERE / "clean")
     assert ids(found) == []
