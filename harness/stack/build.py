@@ -14,6 +14,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -113,7 +114,7 @@ def _run_go(component: Component, argv: Sequence[str], say: Say) -> None:
                     latest = line.strip() if compiled else words[-1]
                     say(f"{component.name}: {compiled} packages compiled, {now - started:.0f} s ({latest})")
         except BaseException:
-            go.terminate()
+            go.send_signal(signal.SIGINT)  # which ends its compilers and removes its gigabytes; SIGTERM leaves both
             raise
     if go.returncode != 0:
         raise TargetError(

@@ -9,13 +9,21 @@ import pytest
 from programs import python_program
 
 from harness.errors import TargetError
+from harness.stack import build as build_module
 from harness.stack import component as component_module
 from harness.stack.build import build
 from harness.stack.component import Component
 
 GO = """
-import pathlib, sys
+import pathlib, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 args = sys.argv[1:]
+if "endless" in args[-1]:
+    try:
+        print("example.org/x/package", file=sys.stderr, flush=True)
+        time.sleep(60)
+    except KeyboardInterrupt:
+        sys.exit(pathlib.Path("cleaned").write_text("up"))
 if "broken" in args[-1]:
     sys.exit("go: downloading example.org/x v1.0.0\\nmain.go:3:2: undefined: frobnicate")
 print("example.org/x/package", file=sys.stderr)
@@ -69,3 +77,19 @@ def test_without_go_one_error_says_what_to_do(module: Path, tmp_path: Path, monk
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     with pytest.raises(TargetError, match="no `go` on PATH"):
         build([ONE], lambda _: None, tmp_path / "cache")
+
+
+def test_a_build_that_is_given_up_lets_go_clean_up(
+    module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On SIGTERM the real one leaves its compilers and their folder, on an interrupt it does not."""
+    monkeypatch.setattr(build_module, "PROGRESS_S", 0.0)
+
+    def give_up(text: str) -> None:
+        if "packages" in text:
+            raise SystemExit("ended by SIGTERM")
+
+    with pytest.raises(SystemExit):
+        build([Component("endless", "m", "example.org/endless", ("1",))], give_up, tmp_path / "cache")
+    assert (module / "cleaned").exists()
+    assert not (tmp_path / "cache" / "endless").exists()
