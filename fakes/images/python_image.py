@@ -7,6 +7,7 @@ minute of CPU, are made once.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import py_compile
 import re
@@ -14,7 +15,7 @@ import shutil
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -45,15 +46,15 @@ Recipe = Callable[[Path], None]
 def python_image(archive: Path, cache: Path, names: Sequence[str] = (NAME,), packages: Sequence[str] = FAKES) -> None:
     """Our code with ``packages`` and what those require, under ``names``; runs ``python3``. Raises
     ``importlib.metadata.PackageNotFoundError`` for a package that this Python does not have."""
-    cache.mkdir(parents=True, exist_ok=True)
     wanted = closure(packages)
     versions = [f"{name} {metadata.version(name)}" for name in wanted]
-    layers = [
-        _layer(cache, "python", [sys.version, *PROGRAMS], _stage_python),
-        _layer(cache, "packages", [sys.version, *versions], lambda root: _stage_packages(root, wanted)),
-        _layer(cache, "code", _contents(), _stage_code),
-    ]
-    write_archive(archive, names, layers, Run(("python3",), ENV))
+    with _alone(cache):
+        layers = [
+            _layer(cache, "python", [sys.version, *PROGRAMS], _stage_python),
+            _layer(cache, "packages", [sys.version, *versions], lambda root: _stage_packages(root, wanted)),
+            _layer(cache, "code", _contents(), _stage_code),
+        ]
+        write_archive(archive, names, layers, Run(("python3",), ENV))
 
 
 def write_build_context(folder: Path, packages: Sequence[str] = FAKES) -> None:
@@ -69,9 +70,19 @@ def write_build_context(folder: Path, packages: Sequence[str] = FAKES) -> None:
 
 def pause_image(archive: Path, cache: Path, name: str = PAUSE) -> None:
     """What holds the namespaces of a pod: it sleeps. The runtime ends it with SIGKILL."""
+    with _alone(cache):
+        layer = _layer(cache, "pause", ["sleep"], lambda root: stage_base(root, ["sleep"]))
+        write_archive(archive, [name], [layer], Run(("/bin/sleep", "infinity")))
+
+
+@contextlib.contextmanager
+def _alone(cache: Path) -> Iterator[None]:
+    """Runs that begin at the same time would make the same layer twice, and one of other code takes older layers away
+    while somebody still reads them. The lock ends with the process."""
     cache.mkdir(parents=True, exist_ok=True)
-    layer = _layer(cache, "pause", ["sleep"], lambda root: stage_base(root, ["sleep"]))
-    write_archive(archive, [name], [layer], Run(("/bin/sleep", "infinity")))
+    with (cache / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def closure(packages: Iterable[str]) -> list[str]:

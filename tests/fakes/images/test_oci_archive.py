@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from fakes.images.layer import NoSuchProgram, stage_base, write_layer
 from fakes.images.oci import Run, write_archive
-from fakes.images.python_image import FAKES, closure
+from fakes.images.python_image import FAKES, closure, pause_image
 
 
 def _layer(tmp_path: Path, name: str, content: str) -> Path:
@@ -54,6 +55,15 @@ def test_the_same_content_is_the_same_bytes(tmp_path: Path) -> None:
         archives.append(folder / "image.oci")
         write_archive(archives[-1], ["localhost/a:1"], [_layer(folder, "a", "same")], Run(("sh",)))
     assert archives[0].read_bytes() == archives[1].read_bytes()
+
+
+def test_runs_that_begin_at_once_make_the_same_image_of_one_layer(tmp_path: Path) -> None:
+    archives = [tmp_path / f"{n}.oci" for n in range(8)]
+    with ThreadPoolExecutor(len(archives)) as runs:
+        for ended in [runs.submit(pause_image, archive, tmp_path / "cache") for archive in archives]:
+            ended.result()
+    assert len({archive.read_bytes() for archive in archives}) == 1
+    assert len(list((tmp_path / "cache").glob("pause-*.tar"))) == 1
 
 
 def test_a_layer_belongs_to_root_and_has_no_times(tmp_path: Path) -> None:
