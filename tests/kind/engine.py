@@ -7,6 +7,7 @@ cannot be in a namespace (cgroups of version 1, folders that it insists on) is m
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -32,6 +33,11 @@ class EngineFailed(Exception):
     """In words for a person."""
 
 
+def cgroup_of(folder: Path) -> str:
+    """One for each engine, so that two at a time do not remove each other's."""
+    return f"{CGROUP}-{hashlib.sha256(str(folder).encode()).hexdigest()[:6]}"
+
+
 def socket_of(folder: Path) -> str:
     return f"unix://{folder / 'docker.sock'}"
 
@@ -43,7 +49,7 @@ def up(folder: Path) -> None:
     for path in made:
         Path(path).mkdir(parents=True)
     (folder / "made.json").write_text(json.dumps(made))
-    _make_cgroups()
+    _make_cgroups(cgroup_of(folder))
     log = (folder / "engine.log").open("ab")
     argv = ["unshare", "--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc"]
     argv += [sys.executable, str(HERE / "engine.py"), "_first", str(folder)]
@@ -66,7 +72,7 @@ def down(folder: Path) -> None:
         deadline = time.monotonic() + DOWN_S
         while Path(f"/proc/{first}").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
-    _remove_cgroups()
+    _remove_cgroups(cgroup_of(folder))
     for name in ("exec", "docker.sock", "dockerd.pid", "engine.json"):
         path = folder / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
@@ -87,7 +93,7 @@ def left(folder: Path) -> list[str]:
     found = [f"process {pid}: {words[:80]}" for pid, words in _processes() if str(folder) in words]
     mounts = Path("/proc/mounts").read_text().splitlines()
     found += [f"mount {line.split()[1]}" for line in mounts if str(folder) in line]
-    found += [f"cgroup {path}" for path in CGROUPS.glob(f"*/{CGROUP}")]
+    found += [f"cgroup {path}" for path in CGROUPS.glob(f"*/{cgroup_of(folder)}")]
     links = subprocess.run(["ip", "-br", "link"], capture_output=True, text=True).stdout.splitlines()
     return found + [f"link {line.split()[0]}" for line in links if line.startswith(("docker", "br-", "veth"))]
 
@@ -103,7 +109,7 @@ def _first(folder: Path) -> None:
         "tini",
         [
             "tini", "-s", "--", "dockerd", "--data-root", str(folder / "data"), "--exec-root", str(folder / "exec"),
-            "-p", str(folder / "dockerd.pid"), "-H", socket_of(folder), "--cgroup-parent", f"/{CGROUP}",
+            "-p", str(folder / "dockerd.pid"), "-H", socket_of(folder), "--cgroup-parent", f"/{cgroup_of(folder)}",
             "--exec-opt", "native.cgroupdriver=cgroupfs", "--oom-score-adjust", "0",
             # Addresses that are unlikely to be anybody's: this network is no part of the machine's anyway.
             "--bip", "172.30.0.1/24", "--default-address-pool", "base=172.31.0.0/16,size=24",
@@ -112,20 +118,20 @@ def _first(folder: Path) -> None:
     )  # fmt: skip
 
 
-def _make_cgroups() -> None:
+def _make_cgroups(name: str) -> None:
     if (CGROUPS / "cgroup.controllers").exists():
         return  # version 2: the engine makes its own, and they go with its processes
     for hierarchy in CGROUPS.iterdir():
         if hierarchy.is_dir() and hierarchy.name != "unified":
-            (hierarchy / CGROUP).mkdir(exist_ok=True)
-    (CGROUPS / "cpu" / CGROUP / "cpu.shares").write_text(str(SHARES))
-    for name in ("cpuset.cpus", "cpuset.mems"):
-        (CGROUPS / "cpuset" / CGROUP / name).write_text((CGROUPS / "cpuset" / name).read_text())
+            (hierarchy / name).mkdir(exist_ok=True)
+    (CGROUPS / "cpu" / name / "cpu.shares").write_text(str(SHARES))
+    for file in ("cpuset.cpus", "cpuset.mems"):
+        (CGROUPS / "cpuset" / name / file).write_text((CGROUPS / "cpuset" / file).read_text())
 
 
-def _remove_cgroups() -> None:
+def _remove_cgroups(name: str) -> None:
     deadline = time.monotonic() + DOWN_S
-    while roots := list(CGROUPS.glob(f"*/{CGROUP}")):
+    while roots := list(CGROUPS.glob(f"*/{name}")):
         for root in roots:
             for path in sorted(root.rglob("*/"), key=lambda p: -len(p.parts)):
                 _rmdir(path)
