@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.checks.budgets import misfit_rows, misfit_sentence, misfit_story, misfits
 from harness.checks.departures import pods_scaled_away
+from harness.checks.nodepool_rules import broken_rows, broken_rules, broken_sentence, broken_story
 from harness.checks.stories import pdb_story
 from harness.checks.undisturbed import (
     disturbed,
@@ -75,7 +76,8 @@ def pdb(history: History, spec: PdbSpec) -> Finding:
 
     A budget that a drain met and that cannot keep its promise as it is written fails too: one that allows nothing even
     with all pods healthy, one that selects nothing while the workload is drained, two that share a pod. So does a drain
-    by Karpenter that takes a pod which asks to be left alone (`karpenter.sh/do-not-disrupt`).
+    by Karpenter that takes a pod which asks to be left alone (`karpenter.sh/do-not-disrupt`), and a node that it chose
+    of its own will against its rules: the same annotation on it, its NodePool's policy, or a budget of its NodePool.
 
     UNKNOWN without a budget, without a voluntary disruption of a pod under one, when a budget had no status yet, and
     when the recorder was blind for pods or budgets (or, when a pod was deleted plainly, for sizes), unless an overdraft
@@ -109,11 +111,12 @@ def pdb(history: History, spec: PdbSpec) -> Finding:
     refused = _held_text(history, held, longest)
     blinded = any(gap.kind in _BLINDING for gap in history.gaps)
     misfit = [] if blinded else misfits(history, [pod for pod, _ in held], covered)
-    torn = disturbed(history)
-    numbers["taken_against_their_wish"] = len(torn)
-    if bad or misfit or torn:
+    torn, broken = disturbed(history), broken_rules(history)
+    numbers |= {"taken_against_their_wish": len(torn), "chosen_against_the_rules": len(broken)}
+    if bad or misfit or torn or broken:
         parts = [_bad_sentence(bad, len(voluntary))] if bad else []
         parts += [disturbed_sentence(torn)] if torn else []
+        parts += [broken_sentence(broken)] if broken else []
         parts += [misfit_sentence(misfit)] if misfit else []
         status, sentence = Status.FAIL, "; ".join(parts) + refused
     elif not budgets:
@@ -135,14 +138,16 @@ def pdb(history: History, spec: PdbSpec) -> Finding:
     rows = (
         *(_row(b, d) for b, d in bad),
         *disturbed_rows(torn),
+        *broken_rows(broken),
         *misfit_rows(misfit),
         *(_row(b, d) for b, d in found if not d.overdraws),
         *_held_rows(history, held),
         *refusals,
     )
     story = pdb_story(history, bad) if bad else disturbed_story(history, torn) if torn else ""
+    story = broken_story(history, broken) if broken and not story else story
     story = misfit_story(history, misfit) if misfit and not story else story
-    exercised = len(voluntary) + len(misfit) + len(torn)
+    exercised = len(voluntary) + len(misfit) + len(torn) + len(broken)
     return Finding("pdb", Role.CHECK, status, sentence, exercised, numbers, rows, story=story)
 
 
