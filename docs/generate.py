@@ -16,7 +16,7 @@ from pydantic_core import PydanticUndefined
 
 from harness.checks.judge import CHECKS, VALIDITY
 from harness.faults.fault import Fault, fidelity_on, why_unsupported
-from harness.faults.fidelity import TARGETS, Fidelity
+from harness.faults.fidelity import CONTROL_PLANE, TARGETS, Fidelity
 from harness.faults.registry import FAULTS
 from harness.spec.actions import ACTIONS
 from harness.spec.checks import CHECK_SPECS, LATENCIES, QUANTILES, SloSpec
@@ -29,7 +29,11 @@ EXPERIMENTS = FOLDER.parent / "experiments"
 EXPECTED = FOLDER.parent / "tests" / "harness" / "run" / "virtual" / "expected.yaml"
 _WRITTEN = "<!-- written by docs/generate.py; change the docstrings it reads, then run it again -->"
 _BOUNDS = (("gt", "more than {}"), ("ge", "at least {}"), ("le", "at most {}"))
-_TEXTS = {"selector": "a label selector", "manifest": "a file, from the experiment's folder"}
+_TEXTS = {
+    "selector": "a label selector",
+    "manifest": "a file, from the experiment's folder",
+    "brought": "whether they come during the run only, and are picked then",
+}
 _UNITS = {
     "_s": "scenario seconds",
     "_s_max": "scenario seconds",
@@ -162,7 +166,11 @@ def _fidelity(fault: type[Fault]) -> list[str]:
 
 def _fidelity_in(fault: type[Fault], target: str) -> str:
     fidelity = fidelity_on(fault, target)
-    return f"unsupported: {why_unsupported(fault, target)}" if fidelity is Fidelity.UNSUPPORTED else fidelity.value
+    if fidelity is Fidelity.UNSUPPORTED:
+        return f"unsupported: {why_unsupported(fault, target)}"
+    if fault.real_with and target == CONTROL_PLANE:
+        return f"{fidelity.value}; native with `stack: [{fault.real_with}]`"
+    return fidelity.value
 
 
 def _written(arguments: Mapping[str, Any]) -> str:

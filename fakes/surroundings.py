@@ -19,6 +19,7 @@ from fakes.clock import WallClock
 from fakes.cloud.adoption import Adoption
 from fakes.cloud.cloud import Cloud, Instance
 from fakes.cloud.node_controller import CloudNodeController
+from fakes.cloud.notices import InterruptionNotices
 from fakes.config import PlantedBug, ProcessImage, WorldConfig
 from fakes.control.control import Control
 from fakes.control.door import DoorKube, Doors
@@ -194,6 +195,7 @@ class Surroundings:
         return [
             *karpenter,
             *([Adoption(kube("kubelet", "adoption"), cloud).run()] if adopts else []),
+            *([InterruptionNotices(kube("interruptions"), cloud).run()] if adopts else []),
             CloudNodeController(kube("cloud-controller-manager"), cloud).run(),
             self._pod_informer.run(),
             *self._real_parts(),

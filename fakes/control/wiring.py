@@ -55,7 +55,8 @@ def wire_cloud(control: Control, cloud: Cloud) -> None:
 
 def wire_nodes(control: Control, kubelets: Kubelets, pods: PodTrouble, gateway: Gateway) -> None:
     """``node.kubelet``: silent (its network to the API server is cut, or its process is stopped) or frozen, which is
-    the whole machine: its pods and their connections stand still, too. ``node.pressure``: what it is short of."""
+    the whole machine: its pods and their connections stand still, too. ``node.pressure``: what it is short of.
+    ``node.condition``: what an agent on it reports; turned back, it reports that this is over."""
 
     def kubelet(node: str, value: Value) -> None:
         kubelets[node].release()
@@ -70,6 +71,17 @@ def wire_nodes(control: Control, kubelets: Kubelets, pods: PodTrouble, gateway: 
         for resource, condition in SHORT_OF.items():
             kubelets[node].pressure(condition, resource == value)
 
+    found: dict[str, tuple[str, str]] = {}
+
+    def condition(node: str, value: Value) -> None:
+        if value is not None:
+            found[node] = (value["type"], value["status"])
+            kubelets[node].find(*found[node])
+        elif node in found:
+            kind, status = found.pop(node)
+            kubelets[node].find(kind, "False" if status == "True" else "True")
+
+    control.knobs.add("node.condition", nodes, shape(type=text, status=one_of("True", "False")), condition)
     control.knobs.add("node.kubelet", nodes, one_of("silent", "frozen"), kubelet)
     control.knobs.add("node.pressure", nodes, one_of(*SHORT_OF), pressure)
     control.add_verb("restart_kubelet", nodes, lambda node, _: kubelets[node].restart())

@@ -18,6 +18,7 @@ from fakes.nodes.devices import DeviceManager
 from fakes.nodes.dra_driver import DraDriver
 from fakes.nodes.events import EventRecorder
 from fakes.nodes.eviction import EvictionManager
+from fakes.nodes.findings import Findings
 from fakes.nodes.gpus import Gpu
 from fakes.nodes.images import ImageStore, Registry
 from fakes.nodes.labels import GPU_RESOURCE, node_labels
@@ -102,6 +103,7 @@ class Kubelet:
             sync=SyncLoop(),
             logs=self._logs,
             pressure=NodePressure(),
+            findings=Findings(),
             bugs=self._bugs,
         )
         self._held = None
@@ -195,6 +197,12 @@ class Kubelet:
     def pressure(self, kind: str, on: bool, evictions: int | None = None) -> None:
         """``kind``: MemoryPressure or DiskPressure; ``evictions``: how many pods it takes until it is gone."""
         self._eviction.set(kind, on, evictions)
+
+    def find(self, condition: str, status: str) -> None:
+        """An agent on the node reports it: shown with the kubelet's next status."""
+        self._node.findings.say(condition, status, self._wall.stamp())
+        if self._agent is not None:
+            self._agent.changed()
 
     def oom_kill(self, namespace: str, pod: str, container: str) -> None:
         """Raises KeyError for a pod or container that this node does not run."""

@@ -201,7 +201,9 @@ class NodeAgent:
                     "Normal", _transition(kind, on), f"Node {self._name} status is now: {_transition(kind, on)}"
                 )
         self._said = now
-        conditions = node_conditions(node.pressure.met, self._not_ready, self._since, node.wall.stamp())
+        stamp = node.wall.stamp()
+        conditions = node_conditions(node.pressure.met, self._not_ready, self._since, stamp)
+        conditions += node.findings.conditions(stamp)
         gpus = node.devices.in_status()
         if gpus is None and node.machine.named:
             # Whoever made the Node promised GPUs in it; a kubelet sets what no plugin has told it of to 0

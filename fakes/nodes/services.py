@@ -10,6 +10,7 @@ from fakes.config import PlantedBug
 from fakes.nodes.client import NodeClient
 from fakes.nodes.devices import DeviceManager
 from fakes.nodes.events import EventRecorder
+from fakes.nodes.findings import Findings
 from fakes.nodes.images import ImageStore
 from fakes.nodes.logs import PodLogs
 from fakes.nodes.machine import Machine
@@ -33,4 +34,5 @@ class NodeServices:
     sync: SyncLoop
     logs: PodLogs
     pressure: NodePressure
+    findings: Findings
     bugs: frozenset[PlantedBug]

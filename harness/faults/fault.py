@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ClassVar
@@ -23,7 +23,7 @@ from harness.faults.pick import NODE_POOL_LABEL, matching_nodes, pick_nodes
 from harness.faults.port import Ground
 from harness.faults.scene import Scene
 from harness.faults.undo import About, Undo
-from harness.spec.model import Count, LabelSelector, SecondsFromZero, SpecModel
+from harness.spec.model import Count, Flag, LabelSelector, SecondsFromZero, SpecModel
 
 
 class Target(enum.StrEnum):
@@ -89,6 +89,8 @@ class Fault(SpecModel, ABC):
     disruptive: ClassVar[bool] = True
     """False for what is part of the plan, such as a workload that arrives: it opens no ``fault`` phase."""
     fidelity: ClassVar[FidelityMap] = ON_FAKES
+    real_with: ClassVar[str] = ""
+    """The real component that makes native what is emulated without it."""
     why_not: ClassVar[Mapping[str, str]] = {}
     """Why a target cannot have it, where that is more than "not built"."""
     undone_by: ClassVar[tuple[str, ...]] = ()
@@ -192,6 +194,9 @@ class NodePick(SpecModel):
 
     selector: LabelSelector
     count: Count = 1
+    brought: Flag = False
+    """Whether it is nodes that a provisioner brings during the run: they are picked when the fault begins, for nobody
+    knows their names before."""
 
 
 class NodeFault(Fault):
@@ -202,6 +207,8 @@ class NodeFault(Fault):
     nodes: NodePick
 
     def pick(self, scene: Scene, rng: Random) -> tuple[str, ...]:
+        if self.nodes.brought and not scene.running:
+            return ()
         return pick_nodes(scene.nodes, self.nodes.selector, self.nodes.count, rng)
 
     def fits(self, scene: Scene, planned: Sequence[str]) -> bool:
@@ -209,6 +216,8 @@ class NodeFault(Fault):
         return len(planned) == self.nodes.count and set(planned) <= able
 
     def radius(self, scene: Scene, targets: Sequence[str]) -> dict[str, int]:
+        if self.nodes.brought and not scene.running:
+            return {"nodes": self.nodes.count}
         gpus = {node.name: node.gpus for node in scene.nodes}
         return {"nodes": len(targets), "gpus": sum(gpus.get(name, 0) for name in targets)}
 
@@ -216,8 +225,10 @@ class NodeFault(Fault):
         return self.nodes.count
 
 
-def fidelity_on(fault: type[Fault], target: str) -> Fidelity:
-    return fidelity_in(fault.fidelity, target)
+def fidelity_on(fault: type[Fault], target: str, stack: Collection[str] = ()) -> Fidelity:
+    """``stack``: the real components that run beside the target's own."""
+    fidelity = fidelity_in(fault.fidelity, target)
+    return Fidelity.NATIVE if fidelity is Fidelity.EMULATED and fault.real_with in stack else fidelity
 
 
 def why_unsupported(fault: type[Fault], target: str) -> str:

@@ -97,6 +97,7 @@ async def open_ground(
             world=world,
             senses=senses,
             manifest=manifest,
+            stack=connection.stack,
             patience=patience or Patience(),
         )
 
@@ -226,7 +227,7 @@ def _write(ground: Ground, log: FaultLog | None, fault_id: str, stage: FaultStag
         fault_id,
         name,
         stage,
-        fidelity=fidelity_on(fault, ground.target).value if fault else "",
+        fidelity=fidelity_on(fault, ground.target, ground.stack).value if fault else "",
         detail=detail,
         disruptive=fault.disruptive if fault else True,
     )

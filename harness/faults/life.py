@@ -39,7 +39,7 @@ async def run_fault(
         fault_id,
         fault.name,
         targets=tuple(targets),
-        fidelity=fidelity_on(type(fault), ground.target).value,
+        fidelity=fidelity_on(type(fault), ground.target, ground.stack).value,
         disruptive=fault.disruptive,
     )
     write(FaultStage.PLANNED, detail=note)

@@ -84,6 +84,8 @@ class Ground:
     only_of: str = ""
     """Restores only fields that this field manager wrote: for a journal that somebody else may have written. Empty:
     not asked, for the journal lay on our own disk."""
+    stack: tuple[str, ...] = ()
+    """The real components that run beside the target's own."""
     label: str | None = None
     """Names the run on what it creates; None: the folder's name and a hash of its path."""
     patience: Patience = field(default_factory=Patience)

@@ -14,6 +14,7 @@ from harness.faults.catalogue.device_unhealthy import DeviceCount, DeviceUnhealt
 from harness.faults.catalogue.load import ClientHangUps, FlashCrowd, LongPrompts, TenantFlood
 from harness.faults.catalogue.metrics_outage import MetricsOutage
 from harness.faults.catalogue.network import EndpointsLate, GatewayRestart, LinkTrouble
+from harness.faults.catalogue.node_condition import NodeCondition
 from harness.faults.catalogue.node_deleted import NodeDeleted
 from harness.faults.catalogue.node_drain import NodeDrain
 from harness.faults.catalogue.node_partition import NodePartition
@@ -34,6 +35,7 @@ FAULTS: dict[str, type[Fault]] = {
         NodeSilent,
         NodePartition,
         NodePressure,
+        NodeCondition,
         NodeDeleted,
         NodeDrain,
         Consolidation,

@@ -22,10 +22,11 @@ class Scene:
     """All that a pick may know, so that a plan can be printed before anything is broken.
 
     ``pods`` is None before a run: nobody knows their names yet. ``objects`` are those that each manifest of the
-    experiment's actions brings.
+    experiment's actions brings. ``running``: whether it is the cluster as it runs, and not as it is planned.
     """
 
     nodes: Sequence[FleetNode] = ()
     pods: Sequence[FleetPod] | None = None
     pools: Sequence[str] = ()
     objects: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    running: bool = False

@@ -150,7 +150,8 @@ async def read_scene(fault: Fault, ground: Ground, spared: Container[str] = ()) 
         return Scene(objects={fault.manifest: tuple(map(str, refs))})
     match fault.kind:
         case Target.NODES:
-            return Scene(nodes=[node for node in await read_fleet(ground.kube) if node.name not in spared])
+            nodes = [node for node in await read_fleet(ground.kube) if node.name not in spared]
+            return Scene(nodes=nodes, running=True)
         case Target.PODS:
             return Scene(pods=await read_pods(ground))
         case Target.POOLS:

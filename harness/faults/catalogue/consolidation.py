@@ -41,6 +41,7 @@ class Consolidation(HoldFault):
     kind: ClassVar[Target] = Target.POOLS
     drains: ClassVar[bool] = True
     fidelity: ClassVar[FidelityMap] = BESIDE_REAL_NODES  # Karpenter's rules are ours on all of them
+    real_with: ClassVar[str] = "karpenter"
     undone_by: ClassVar[tuple[str, ...]] = (RestoreFields.kind,)
     variants: ClassVar[tuple[Variant, ...]] = (
         Variant(
@@ -140,7 +141,7 @@ class Consolidation(HoldFault):
         return min(nodes, ceil(nodes * int(share) / 100) if share != self.budget else int(share))
 
     def seen_s(self) -> float:
-        return self.hold_s if self.why == "expiry" or self.nodes_min > 1 else REACTS_S
+        return max(self.hold_s, REACTS_S)  # a real Karpenter looks by the clock, whatever the time scale
 
     def healed_s(self) -> float | None:
         return None  # a drain that has begun goes on

@@ -89,7 +89,7 @@ class SpotInterruption(NodeFault):
         return min(self.notice_s, self.cancel_after_s or self.notice_s, self.lost_after_s or self.notice_s)
 
     def pick(self, scene: Scene, rng: Random) -> tuple[str, ...]:
-        if not self.one_per_zone:
+        if not self.one_per_zone or (self.nodes.brought and not scene.running):
             return super().pick(scene, rng)
         zones: dict[str, list[str]] = {}
         able = set(matching_nodes(scene.nodes, self.nodes.selector))

@@ -48,10 +48,19 @@ STOP_GRACE_S = 3
 FOLDER = "control-plane"
 READY_FILE = "surroundings-ready.json"
 WORLD_FILE = "world.json"
+KARPENTER = "karpenter"
+"""The part of ours that stands aside for the real one."""
 KARPENTERS_TYPES = "karpenter/instance_types"
 PICKERS_PORT = "epp/grpc"
 SCRAPED = {"gateway_url": "gateway", "gpu_metrics_url": "dcgm-exporter"}
 """What a real Prometheus scrapes of the surroundings, and as which job."""
+
+NO_QUEUE = (
+    "the interruption queue (Karpenter's kwok provider has none: a notice deletes the NodeClaim, and its power goes "
+    "off at the deadline)",
+    "the cloud's stock (that provider always has every offering)",
+)
+"""What the report says of a Karpenter that is real, and of the cloud behind it."""
 
 T = TypeVar("T")
 
@@ -91,7 +100,8 @@ class ControlPlaneTarget:
         self.standing = Standing()
         self.real = (*self.real, *(f"{described.name} ({_told(described)})" for described in addons))
         aside = wanted.config.aside
-        self.emulated = tuple(part for part in self.emulated if not _stands_aside(part, aside))
+        beside = NO_QUEUE if KARPENTER in aside else ()
+        self.emulated = (*(part for part in self.emulated if not _stands_aside(part, aside)), *beside)
         self._config = wanted.config
         self._binaries = binaries
         self._folder = places.folder
@@ -250,7 +260,7 @@ def _told(described: Described) -> str:
 
 
 def _stands_aside(emulated: str, aside: Collection[str]) -> bool:
-    return (emulated.startswith("Karpenter") and "karpenter" in aside) or (
+    return (emulated.startswith("Karpenter") and KARPENTER in aside) or (
         emulated.startswith("the metrics pipeline") and "custom.metrics.k8s.io" in aside
     )
 

@@ -87,3 +87,13 @@ async def test_power_loss_while_booting() -> None:
         revision = bench.store.revision
         await asyncio.sleep(60)
         assert bench.store.revision == revision
+
+
+async def test_what_an_agent_found_stands_in_the_status_until_it_says_that_it_is_over() -> None:
+    async with Bench().running() as bench:
+        await asyncio.sleep(1)
+        bench.kubelet.find("AcceleratedHardwareReady", "False")
+        await bench.until(lambda: condition(bench.nodes_seen[-1][1], "AcceleratedHardwareReady") == "False")
+        assert condition(bench.nodes_seen[-1][1], "Ready") == "True"
+        bench.kubelet.find("AcceleratedHardwareReady", "True")
+        await bench.until(lambda: condition(bench.nodes_seen[-1][1], "AcceleratedHardwareReady") == "True")

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import Random
 
 import pytest
 
 from harness.errors import GuardRefused
+from harness.faults.catalogue.consolidation import Consolidation
 from harness.faults.catalogue.node_silent import NodeSilent
-from harness.faults.fault import Fault, NodePick
+from harness.faults.catalogue.spot_interruption import SpotInterruption
+from harness.faults.fault import Fault, NodePick, fidelity_on
 from harness.faults.fidelity import TARGETS, VIRTUAL, Fidelity
 from harness.faults.guards import OPT_IN_LABEL, check_arguments, check_guards, check_targets
 from harness.faults.pick import FleetNode
 from harness.faults.registry import FAULTS
+from harness.faults.scene import Scene
 from harness.faults.undoing import UNDOING
 from harness.spec.actions import ACTIONS
 
@@ -40,6 +44,21 @@ def test_fidelity_by_fault() -> None:
         "spot_interruption-1": Fidelity.EMULATED,
         "apply_objects-1": Fidelity.NATIVE,
     }
+
+
+def test_what_is_emulated_is_native_where_its_component_is_real() -> None:
+    assert fidelity_on(Consolidation, "controlplane") is Fidelity.EMULATED
+    assert fidelity_on(Consolidation, "controlplane", ("kueue", "karpenter")) is Fidelity.NATIVE
+    assert fidelity_on(Consolidation, "kubeconfig", ("karpenter",)) is Fidelity.UNSUPPORTED
+    assert fidelity_on(SpotInterruption, "controlplane", ("karpenter",)) is Fidelity.EMULATED
+
+
+def test_nodes_that_a_provisioner_brings_are_picked_when_the_fault_begins() -> None:
+    for fault, more in ((SpotInterruption, {"notice_s": 0, "one_per_zone": True}), (NodeSilent, {"hold_s": 9})):
+        late = fault.model_validate({"after_s": 1, "nodes": {"selector": "a=b", "brought": True}, **more})
+        assert late.pick(Scene(), Random(1)) == () and late.radius(Scene(), ()) == {"nodes": 1}
+        came = Scene(nodes=(FleetNode("n", {"a": "b"}),), running=True)
+        assert not late.fits(came, ()) and late.pick(came, Random(1)) == ("n",)
 
 
 def test_an_unsupported_fault_is_refused_before_the_run() -> None:
