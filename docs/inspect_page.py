@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from fakes.kube.schema.raw import raw_types
 from harness.inspection.crds.shapes import known_shapes
 from harness.inspection.registry import RULES
 from harness.inspection.rule import Rule
@@ -31,14 +32,19 @@ _USE = (
     "of a workload (or its pod template), which goes first; where nobody says it, the rule on it is "
     "told as not judged, and a grace that nobody wrote is a warning. **The load of the model** "
     "(container start to first answer) is 60 s, the least that any takes, unless `--model-load-s` or "
-    "the annotation `gpu-harness.dev/model-load-s` says more.",
+    "the annotation `gpu-harness.dev/model-load-s` says more. Both are seconds (`\"90\"`) or durations (`1m30s`); one "
+    "that is neither is itself an error.",
     "A model server is a workload that asks for GPUs, runs until somebody ends it, and serves: it "
     "names a port, has a readinessProbe, or is selected by a Service or an InferencePool. Manifests "
     "may lie in many folders, so nothing is said of what is not there (a budget, a target), except "
     "in a cluster. Where several files have one object, each is judged, together with those of its "
-    "own file.",
-    "Fields are known of Kubernetes 1.37's own kinds (and of every pod template), of CRDs among the "
-    "manifests, and of ",
+    "own file. An object without a namespace goes where the others of its file go, if they name one and the same.",
+    "Pods are known of Deployment, StatefulSet, ReplicaSet, DaemonSet, Job, CronJob, Pod, and of LeaderWorkerSet, "
+    "JobSet, RayCluster, RayService, RayJob, Volcano's Job, ScaledJob and Argo's Rollout, each with the labels that "
+    "its controller adds. Another kind that asks for GPUs somewhere (KServe's InferenceService, CloneSet) is named, "
+    "the rules on servers are told as not judged, and nothing found is then exit code 2, not 0.",
+    "Fields are known, as of Kubernetes 1.37, of every pod template and of ",
+    "They are known of CRDs among the manifests, too, and of ",
     "In a cluster the API server has dropped wrong keys already; they are looked for in what "
     "`kubectl apply` kept (`last-applied-configuration`).",
     "Templates of Helm and folders of Kustomize are refused with the command that renders them; a "
@@ -55,7 +61,8 @@ _USE = (
     "## What it answers",
     "| exit code | |\n|---|---|\n| 0 | nothing found, or all of it accepted |\n| 1 | at least one "
     "problem (from `--fail-on` on: `warning`, the default, or `error`) |\n| 2 | nothing found, but a "
-    "kind could not be read |\n| 64 | something that is no manifest, an accept file with a mistake, "
+    "kind could not be read, or pods with GPUs are described by a kind that is not known "
+    "|\n| 64 | something that is no manifest, an accept file with a mistake, "
     "or flags that do not go together |\n| 70 | the cluster does not answer |",
     "`--output json` has inventory, findings (accepted ones too), and which rules were judged and "
     "which not, and why. `--junit FILE` has a test case for each rule: a failure with all its "
@@ -77,10 +84,23 @@ _USE = (
 )  # fmt: skip
 
 
+_NO_KINDS = ("Review", "TemplateSpec", "VolumeClaimTemplate", "Eviction", "Binding", "Scale")
+"""Requests, and parts of kinds."""
+
+
+def _own_kinds() -> Iterable[str]:
+    """Kubernetes' own kinds that people write: those with an object's metadata."""
+    for name, type_ in raw_types().items():
+        fields = {field["name"]: field["type"] for field in type_.get("fields", ())}
+        if fields.get("metadata") == "meta/v1.ObjectMeta" and not name.endswith(_NO_KINDS):
+            yield name.rpartition(".")[2]
+
+
 def parts(written: str, table: Callable[[Sequence[str], Iterable[Sequence[str]]], str]) -> list[str]:
     """The parts of the page."""
     kinds = sorted({f"{key.rpartition('.')[2]} ({key.rpartition('.')[0]})" for key in known_shapes()})
-    use = [f"{part}{', '.join(kinds)}." if part.endswith("and of ") else part for part in _USE]
+    lists = iter((", ".join(sorted(set(_own_kinds()))), ", ".join(kinds)))
+    use = [f"{part}{next(lists)}." if part.endswith("and of ") else part for part in _USE]
     rules = RULES.values()
     rows = [(f"[{rule.id}](#{rule.id})", rule.severity.value, rule.sentence) for rule in rules]
     return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,6 +65,9 @@ def inspect(
     from harness.inspection.printing import as_json, as_text
     from harness.inspection.rule import Severity
 
+    for option, said_s in (("--longest-stream-s", longest_stream_s), ("--model-load-s", model_load_s)):
+        if said_s is not None and not math.isfinite(said_s):
+            raise BadInput(f"{said_s} is no time", where=Where(option), hint="write seconds, such as 90")
     named = [option for option, given in (("--kubeconfig", kubeconfig), ("--context", context)) if given is not None]
     if (manifests or experiment) and (named or namespace):
         raise BadInput(

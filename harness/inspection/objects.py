@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from harness.inspection.seen import Seen, dig, items, labels_of, mapping, read_selector, text
-from harness.inspection.workloads import RUNS_ON, Workload, workloads_of
+from harness.inspection.workloads import ADDED_PER_POD, RUNS_ON, Workload, asks_for_gpus_anywhere, workloads_of
+from harness.selectors import Selector
 from harness.spec.document import KeyPath
+
+_NO_PODS = ("NodeClaim", "Node", "Workload")
+"""Kinds with amounts of GPUs that are no pods' of their own."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,32 @@ class Objects:
             return None
         found = [w for w in self.workloads if w.namespace == budget.namespace and selector.matches(w.labels)]
         return self.one_each(found, budget)
+
+    def may_select(self, budget: Seen) -> bool:
+        """Whether it selects pods by labels which only their controllers write: of a workload that is here, or of an
+        object here whose kind's group stands in the label."""
+        selector = read_selector(dig(budget.data, "spec", "selector"))
+        if selector is None:
+            return True
+        described = {id(workload.object) for workload in self.workloads}
+        groups = {s.group for s in self.seen if id(s) not in described}
+        if any("/" in r.key and r.key.partition("/")[0] in groups for r in selector.requirements):
+            return True
+        for workload in self.workloads:
+            hidden = [r for r in selector.requirements if ADDED_PER_POD.search(r.key) and r.key not in workload.labels]
+            rest = Selector("", tuple(r for r in selector.requirements if r not in hidden))
+            if hidden and workload.namespace == budget.namespace and rest.matches(workload.labels):
+                return True
+        return False
+
+    @cached_property
+    def unread(self) -> list[Seen]:
+        """Objects whose pods would ask for GPUs, but where those stand is not known of their kind."""
+        described = {id(workload.object) for workload in self.workloads}
+        return [
+            s for s in self.seen
+            if id(s) not in described and s.kind not in _NO_PODS and not s.owner() and asks_for_gpus_anywhere(s.data)
+        ]  # fmt: skip
 
     def one_each(self, found: Iterable[Workload], beside: Seen) -> list[Workload]:
         """Each object once. Where files hold variants of one object, the one that stands in the file of ``beside``."""

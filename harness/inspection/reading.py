@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -25,6 +26,10 @@ _KUSTOMIZE = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _TEMPLATE = re.compile(r"\{\{-?\s*(?:/\*|\.|\$|[a-z]+\b)")
 _HELM = re.compile(r"\{\{-?[^}\n]*\.(?:Values|Release|Chart)\b")
 """Also where it stands in quotes, so that it is YAML. Rules of alerts have templates of their own, with other names."""
+
+
+_ELSEWHERE = ("rbac.authorization.k8s.io", "monitoring.coreos.com")
+"""Groups whose objects a chart puts into namespaces of others, so that those say nothing of its own."""
 
 
 class _ManifestLoader(yaml.SafeLoader):
@@ -48,7 +53,23 @@ def read_paths(paths: Iterable[Path]) -> tuple[tuple[Seen, ...], tuple[str, ...]
             found += _folder(path, notes)
         else:
             found += _objects(path, _open(path))
-    return tuple(found), tuple(notes)
+    return tuple(_at_home(found)), tuple(notes)
+
+
+def _at_home(seen: list[Seen]) -> list[Seen]:
+    """What a chart writes without a namespace goes where the rest of it goes (``helm template -n`` writes none): the
+    only one that its file names, else the only one that is named at all."""
+    of_file: dict[str, set[str]] = {}
+    for one in seen:
+        written = text(one.data, "metadata", "namespace")
+        if written and one.group not in _ELSEWHERE:
+            of_file.setdefault(one.document_file, set()).add(written)
+    everywhere = set().union(*of_file.values())
+    found = []
+    for one in seen:
+        named = of_file.get(one.document_file) or everywhere
+        found.append(replace(one, home=next(iter(named))) if len(named) == 1 else one)
+    return found
 
 
 def _folder(folder: Path, notes: list[str]) -> list[Seen]:
@@ -63,6 +84,7 @@ def _folder(folder: Path, notes: list[str]) -> list[Seen]:
         content = _open(file)
         documents = list(_documents(file, content))
         # Values of a chart, a pipeline's configuration: YAML that is no manifest lies beside manifests everywhere.
+        documents = [document for document in documents if not _is_configuration(document.data)]
         if not any(_is_object(document.data) for document in documents):
             notes.append(f"{file}: no Kubernetes object in it")
             continue
@@ -149,6 +171,12 @@ def _not_rendered(path: Path, content: str, found: re.Match[str]) -> BadInput:
 
 def _is_object(data: object) -> bool:
     return isinstance(data, dict) and bool(text(data, "apiVersion")) and bool(text(data, "kind"))
+
+
+def _is_configuration(data: object) -> bool:
+    """Of a tool, such as kind's Cluster or skaffold's Config: it has a kind, but no metadata, and is applied to no
+    cluster."""
+    return _is_object(data) and isinstance(data, dict) and not {"metadata", "items"} & data.keys()
 
 
 def _objects(path: Path, data: bytes, documents: list[Document] | None = None) -> list[Seen]:

@@ -95,6 +95,8 @@ class Seen:
     data: Json
     document: Document | None = None
     base: KeyPath = ()
+    home: str = DEFAULT_NAMESPACE
+    """Where it goes when it names no namespace."""
 
     @property
     def kind(self) -> str:
@@ -115,7 +117,7 @@ class Seen:
     @property
     def namespace(self) -> str:
         """Of a namespaced object; of another one it means nothing."""
-        return text(self.data, "metadata", "namespace") or DEFAULT_NAMESPACE
+        return text(self.data, "metadata", "namespace") or self.home
 
     @property
     def labels(self) -> dict[str, str]:

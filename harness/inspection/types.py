@@ -8,6 +8,7 @@ from functools import cache
 
 from fakes.kube.schema.build import type_of
 from fakes.kube.schema.model import Any_, Field, List, Map, Scalar, Struct, Type
+from fakes.kube.schema.quantity import canonical
 from fakes.kube.schema.raw import full_name
 from fakes.kube.schema.scalars import Mismatch, Trouble
 from harness.inspection.crds.shapes import ANY_KEY, METADATA, POD_TEMPLATE, Shape, known_shapes
@@ -18,6 +19,7 @@ from harness.spec.mistakes import show
 _WORDS = {
     "bool": "true or false", "int32": "a whole number", "int64": "a whole number", "float64": "a number",
     "string": "a text", "resource.Quantity": "a quantity such as 500m or 32Gi",
+    "[]uint8": "base64",
     "intstr.IntOrString": "a whole number, or a text such as 25%", "v1.Time": "a time such as 2026-01-31T12:00:00Z",
 }  # fmt: skip
 _DEEPEST = 4
@@ -85,6 +87,14 @@ def _field(name: str, type_: Type) -> Field:
 
 
 _ANY = Any_()
+
+
+def as_written_back(amount: str) -> str:
+    """A quantity as the API server answers it (``1000m`` is ``1``); what is none stays as it is."""
+    try:
+        return canonical(amount)
+    except ValueError:
+        return amount
 
 
 def wrongs(type_: Type, value: object, at: KeyPath = ()) -> Iterator[Wrong]:

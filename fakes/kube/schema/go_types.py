@@ -3,7 +3,8 @@
 ``MODULES`` is the folder of a Go module cache that holds ``api@VERSION``, ``apimachinery@VERSION`` and
 ``apiextensions-apiserver@VERSION`` (``$(go env GOMODCACHE)/k8s.io``). The struct tags there say all that decides how
 the real server reads and writes an object: JSON name, omitempty, pointer or value, patch strategy, list type and map
-keys, protobuf number. Only what the embedded server's kinds reach is kept, and no comments.
+keys, protobuf number. Only what the embedded server's kinds reach, and those that people
+write into manifests beside them, is kept, and no comments.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ PACKAGES = {
     "meta/v1": "apimachinery@{v}/pkg/apis/meta/v1",
     "core/v1": "api@{v}/core/v1",
     "apps/v1": "api@{v}/apps/v1",
+    "batch/v1": "api@{v}/batch/v1",
+    "resource/v1": "api@{v}/resource/v1",
+    "networking/v1": "api@{v}/networking/v1",
     "autoscaling/v1": "api@{v}/autoscaling/v1",
     "autoscaling/v2": "api@{v}/autoscaling/v2",
     "policy/v1": "api@{v}/policy/v1",
@@ -29,6 +33,7 @@ PACKAGES = {
     "events/v1": "api@{v}/events/v1",
     "scheduling/v1": "api@{v}/scheduling/v1",
     "scheduling/v1beta1": "api@{v}/scheduling/v1beta1",
+    "scheduling/v1alpha3": "api@{v}/scheduling/v1alpha3",
     "authorization/v1": "api@{v}/authorization/v1",
     "authentication/v1": "api@{v}/authentication/v1",
     "apiextensions/v1": "apiextensions-apiserver@{v}/pkg/apis/apiextensions/v1",
@@ -36,7 +41,10 @@ PACKAGES = {
 ROOTS = (
     "core/v1.Namespace", "core/v1.Node", "core/v1.Pod", "core/v1.Service", "core/v1.ConfigMap", "core/v1.Secret",
     "core/v1.ServiceAccount", "core/v1.Event", "core/v1.Binding", "coordination/v1.Lease", "apps/v1.Deployment",
-    "apps/v1.ReplicaSet", "apps/v1.StatefulSet", "autoscaling/v1.Scale", "autoscaling/v1.HorizontalPodAutoscaler",
+    "apps/v1.ReplicaSet", "apps/v1.StatefulSet", "apps/v1.DaemonSet", "batch/v1.Job", "batch/v1.CronJob",
+    "resource/v1.ResourceClaim", "resource/v1.ResourceClaimTemplate", "resource/v1.DeviceClass",
+    "networking/v1.Ingress", "networking/v1.NetworkPolicy",
+    "autoscaling/v1.Scale", "autoscaling/v1.HorizontalPodAutoscaler",
     "autoscaling/v2.HorizontalPodAutoscaler", "policy/v1.PodDisruptionBudget", "policy/v1.Eviction",
     "discovery/v1.EndpointSlice", "events/v1.Event", "scheduling/v1.PriorityClass", "scheduling/v1beta1.PodGroup",
     "authorization/v1.SelfSubjectAccessReview", "authorization/v1.SelfSubjectRulesReview",
@@ -68,6 +76,7 @@ _QUALIFIED = {
     "corev1": "core/v1",
     "apiv1": "core/v1",
     "autoscalingv1": "autoscaling/v1",
+    "schedulingv1alpha3": "scheduling/v1alpha3",
 }
 
 

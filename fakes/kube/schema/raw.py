@@ -12,6 +12,8 @@ _GROUPS = {
     "coordination.k8s.io": "coordination",
     "discovery.k8s.io": "discovery",
     "events.k8s.io": "events",
+    "networking.k8s.io": "networking",
+    "resource.k8s.io": "resource",
     "scheduling.k8s.io": "scheduling",
     "authorization.k8s.io": "authorization",
     "authentication.k8s.io": "authentication",

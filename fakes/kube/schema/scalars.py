@@ -73,6 +73,7 @@ def read_quantity(value: Any) -> Any:
 def read_bytes(value: Any) -> Any:
     if type(value) is not str:
         raise Trouble
+    value = value.replace("\r", "").replace("\n", "")  # as Go's decoder reads what `base64` wrote over many lines
     try:
         return base64.b64encode(base64.b64decode(value, validate=True)).decode()
     except (binascii.Error, ValueError):

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from harness.inspection.objects import Objects
 from harness.inspection.rule import Rule, Severity, Sighting
 from harness.inspection.seen import Seen
+from harness.inspection.workloads import LONGEST_STREAM, MODEL_LOAD, RUNS_ON, seconds
 from harness.spec.document import did_you_mean
+from harness.spec.mistakes import show
 
 ACCEPT = "gpu-harness.dev/accept"
 """Annotation of an object: one line for each rule, ``rule-id: why``."""
@@ -40,4 +42,26 @@ BAD_ACCEPT = Rule(
     "docs/inspect.md", ("every kind",), _bad_accepts,
 )  # fmt: skip
 
-ACCEPTS = (BAD_ACCEPT,)
+
+def _unreadable(objects: Objects) -> Iterator[Sighting]:
+    for workload in objects.workloads:
+        for base, said in ((workload.at, workload.annotations), ((), workload.object.annotations)):
+            for annotation in (LONGEST_STREAM, MODEL_LOAD):
+                if annotation in said and seconds(said[annotation]) is None:
+                    yield Sighting(
+                        workload.object,
+                        (*base, "metadata", "annotations", annotation),
+                        f"it is {show(said[annotation])}",
+                    )
+
+
+UNREADABLE_SECONDS = Rule(
+    "seconds-without-meaning", Severity.ERROR,
+    "An annotation for these rules says no time, so they judge as if it were not there.",
+    'a number of seconds in quotes, such as "90", or a duration such as 1m30s',
+    "correct the value",
+    "A longest stream of `nan` was longer than no grace, and everything passed.",
+    "docs/inspect.md", (*RUNS_ON, "Job", "Pod"), _unreadable,
+)  # fmt: skip
+
+ACCEPTS = (BAD_ACCEPT, UNREADABLE_SECONDS)

@@ -23,7 +23,9 @@ def floor_of(objects: Objects, workload: Workload) -> tuple[int, str]:
             ):
                 default = 1 if scaler == "HorizontalPodAutoscaler" else 0
                 least = whole(seen.data, "spec", keys)
-                return (default if least is None else least) * workload.group_size, f"{keys} of {seen.ref}"
+                # From zero up there is one at the least while there is anything to evict.
+                floor = max(1, default if least is None else least)
+                return floor * workload.group_size, f"{keys} of {seen.ref}"
     replicas = 1 if workload.replicas is None else workload.replicas
     return replicas * workload.group_size, f"replicas of {workload.object.ref}"
 
@@ -40,12 +42,37 @@ def _needed(amount: object, pods: int) -> int | None:
 def _blocks(objects: Objects) -> Iterator[Sighting]:
     for budget in objects.of("PodDisruptionBudget"):
         most, least = dig(budget.data, "spec", "maxUnavailable"), dig(budget.data, "spec", "minAvailable")
-        if most is not None and _needed(most, 100) == 0:
+        if most is None and least is None:
+            yield Sighting(
+                budget, ("spec",), "neither maxUnavailable nor minAvailable is written, and so no pod may go"
+            )
+        elif most is not None and _needed(most, 100) == 0:
             yield Sighting(budget, ("spec", "maxUnavailable"), f"maxUnavailable: {most} lets no pod go, ever")
         elif isinstance(least, str) and _needed(least, 100) == 100:
             yield Sighting(budget, ("spec", "minAvailable"), f"minAvailable: {least} lets no pod go, ever")
+        elif said := _without_scale(objects, budget, most, least):
+            yield Sighting(budget, ("spec", "minAvailable" if most is None else "maxUnavailable"), said)
         elif least is not None:
             yield from _blocks_at_the_floor(objects, budget, least)
+
+
+_UNSCALED = ("DaemonSet", "Job", "CronJob", "JobSet", "RayCluster", "RayService", "RayJob", "ScaledJob", "Pod")
+"""Kinds whose pods belong to something without a scale subresource, or to nobody."""
+
+
+def _without_scale(objects: Objects, budget: Seen, most: object, least: object) -> str:
+    """A share of pods is counted by the scale of their owners. Where one has none the disruption controller fails, and
+    lets nobody go (kubernetes v1.37 pkg/controller/disruption: getExpectedScale, failSafe)."""
+    if most is None and not isinstance(least, str):
+        return ""
+    for workload in objects.selected(budget) or ():
+        if workload.object.kind in _UNSCALED and not (objects.live and workload.object.kind == "Pod"):
+            written = f"minAvailable: {least}" if most is None else f"maxUnavailable: {most}"
+            return (
+                f"{written} is counted by the scale of the pods' owners, and pods of {workload.object.ref} have an "
+                "owner without one; only a minAvailable in whole numbers works there"
+            )
+    return ""
 
 
 def _blocks_at_the_floor(objects: Objects, budget: Seen, least: object) -> Iterator[Sighting]:
@@ -70,7 +97,12 @@ def _selects_nothing(objects: Objects) -> Iterator[Sighting]:
             continue
         there = [w for w in objects.workloads if w.namespace == budget.namespace]
         # Manifests of one namespace may lie in several folders; with none of its pods here, nothing can be said.
-        if objects.selected(budget) == [] and (objects.live or there):
+        unread = any(seen.namespace == budget.namespace for seen in objects.unread)
+        if (
+            objects.selected(budget) == []
+            and (objects.live or (there and not unread))
+            and not objects.may_select(budget)
+        ):
             names = ", ".join(sorted({w.object.ref for w in there})[:3]) or "no workload at all"
             yield Sighting(budget, ("spec", "selector"), f"it selects none of the pods of {names}")
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from harness.inspection.crds.shapes import Shape, shape_of
 from harness.inspection.objects import Objects
 from harness.inspection.rule import Rule, Severity, Sighting
 from harness.inspection.rules.writers import last_applied
-from harness.inspection.seen import Seen, dotted, items, text
+from harness.inspection.seen import OPERATORS, Seen, dig, dotted, items, mapping, text
 from harness.inspection.types import Wrong, belongs, pod_template, type_for, wrongs
 from harness.inspection.workloads import workloads_of
 from harness.kube.port import Json
+from harness.spec.document import KeyPath
 from harness.spec.mistakes import show
 
 REMOVED = {
@@ -33,6 +35,9 @@ REMOVED = {
 """By API version and kind: what there is instead, and what served it last but one."""
 _MOST = 20
 """Of one object: who writes a whole section in the wrong place need not read each of its keys."""
+
+
+_PERCENT = re.compile(r"0*(\d{1,2}|100)%")
 
 
 def _shapes(objects: Objects) -> dict[str, Shape]:
@@ -75,7 +80,33 @@ def _unknown(objects: Objects) -> Iterator[Sighting]:
 def _mistyped(objects: Objects) -> Iterator[Sighting]:
     for seen, wrong in _wrongs(objects):
         if wrong.wanted:
-            yield Sighting(seen, wrong.at, f"it is {show(wrong.value)}", wrong.wanted)
+            # A report goes where a secret must not.
+            if seen.kind == "Secret":
+                yield Sighting(seen, wrong.at, "it is another value", wrong.wanted.partition(":")[0])
+            else:
+                yield Sighting(seen, wrong.at, f"it is {show(wrong.value)}", wrong.wanted)
+    yield from _refused(objects)
+
+
+def _refused(objects: Objects) -> Iterator[Sighting]:
+    """Values whose type is right, or not known here, and which the API server refuses all the same."""
+    for budget in objects.of_group("policy", "PodDisruptionBudget"):
+        # kubernetes v1.37 pkg/apis/policy/validation: a number in quotes is no percentage.
+        for key in ("minAvailable", "maxUnavailable"):
+            amount = dig(budget.data, "spec", key)
+            wrong = isinstance(amount, str) and not _PERCENT.fullmatch(amount)
+            if wrong or (isinstance(amount, int) and amount < 0):
+                yield Sighting(budget, ("spec", key), f"it is {show(amount)}", "a whole number, or a text such as 25%")
+        for index, term in items(budget.data, "spec", "selector", "matchExpressions"):
+            if (operator := text(term, "operator")) not in OPERATORS:
+                at: KeyPath = ("spec", "selector", "matchExpressions", index, "operator")
+                yield Sighting(budget, at, f"it is {show(operator)}", f"one of {', '.join(OPERATORS)}")
+    for scaled in objects.of_group("sh", "ScaledObject", "ScaledJob"):
+        for index, trigger in items(scaled.data, "spec", "triggers"):
+            for key, value in mapping(trigger, "metadata").items():
+                if isinstance(value, bool | int | float):
+                    at = ("spec", "triggers", index, "metadata", key)
+                    yield Sighting(scaled, at, f"it is {show(value)}", f'a text: "{show(value)}", in quotes')
 
 
 def _removed(objects: Objects) -> Iterator[Sighting]:

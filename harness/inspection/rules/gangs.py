@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from harness.inspection.objects import Objects
 from harness.inspection.rule import Rule, Severity, Sighting
 from harness.inspection.seen import Seen, mapping, text, whole
+from harness.inspection.types import as_written_back
 from harness.inspection.workloads import GPU_RESOURCE, Workload
 from harness.spec.document import KeyPath
 
@@ -75,13 +76,13 @@ def _queued(seen: Seen, workload: Workload) -> bool:
 
 def _half_asked(objects: Objects) -> Iterator[Sighting]:
     for workload in objects.workloads:
-        for index, container in workload.containers:
+        for place, container in workload.all_containers:
             asked, limits = mapping(container, "resources", "requests"), mapping(container, "resources", "limits")
             for name in dict.fromkeys([*asked, *limits]):
                 if not isinstance(name, str) or not GPU_RESOURCE.match(name):
                     continue
-                at: KeyPath = (*workload.container_at(index), "resources")
-                amount, limit = text(asked, name), text(limits, name)
+                at: KeyPath = (*place, "resources")
+                amount, limit = as_written_back(text(asked, name)), as_written_back(text(limits, name))
                 if name not in limits:
                     yield Sighting(workload.object, (*at, "requests", name), f"{name} is requested without a limit")
                 elif name in asked and amount != limit:

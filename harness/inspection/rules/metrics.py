@@ -12,8 +12,9 @@ from harness.spec.document import KeyPath
 
 _LOOKS_AT = ("HorizontalPodAutoscaler", "ScaledObject")
 DUTY_CYCLE = re.compile(
-    r"DCGM_FI_DEV_GPU_UTIL|DCGM_FI_PROF_GR_ENGINE_ACTIVE|accelerator[/_:]duty_cycle|\bduty_cycle\b|"
-    r"nvidia_smi_utilization_gpu|gpu_util(ization|isation)?(_|\b)|nvidia_gpu_duty_cycle",
+    r"DCGM_FI_DEV_GPU_UTIL|DCGM_FI_PROF_(GR_ENGINE|SM|PIPE_TENSOR)_ACTIVE|accelerator[/_:]duty_cycle|\bduty_cycle\b|"
+    r"nvidia_smi_utilization_gpu|gpu[_.-]?util(ization|isation)?(_|-|\b)|nvidia_gpu_duty_cycle|gpu_busy_percent|"
+    r"habanalabs_utilization",
     re.IGNORECASE,
 )
 GPU_MEMORY = re.compile(
@@ -21,8 +22,27 @@ GPU_MEMORY = re.compile(
     r"gpu_mem(ory)?(_|\b)|nvidia_gpu_memory\w*",
     re.IGNORECASE,
 )
-_OF_PODS = re.compile(r"\b(vllm|sglang|DCGM_FI)[:_][A-Za-z0-9_:]+")
-_METRIC_NAME = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*(?::[A-Za-z0-9_:]+|_[A-Za-z0-9_:]+)")
+_OF_PODS = re.compile(r"\b(vllm|sglang|tgi|trtllm|nv|DCGM_FI)[:_][A-Za-z0-9_:]+")
+_METRIC_NAME = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*(?::[A-Za-z0-9_:]+|_[A-Za-z0-9_:]+)(?![A-Za-z0-9_:]|\s*\()")
+"""Of a query: functions, which have a bracket after them, are none."""
+_NOT_NAMES = re.compile(
+    r"""\{[^}]*\}|"[^"]*"|'[^']*'|\[[^\]]*\]|\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)|"""
+    r"\bgroup_(left|right)\b",
+)
+_TRIGGER_KEYS = (
+    "query",
+    "metricName",
+    "filter",
+    "valueLocation",
+    "nrql",
+    "expression",
+    "metricsQuery",
+    "metric",
+    "queries",
+)
+"""Where the triggers of KEDA 2.21 name what they read."""
+_FALSE = ("0", "f", "F", "false", "False", "FALSE")
+"""What KEDA reads as false (Go's strconv.ParseBool)."""
 
 
 def asked(scaler: Seen) -> Iterator[tuple[KeyPath, str]]:
@@ -33,7 +53,7 @@ def asked(scaler: Seen) -> Iterator[tuple[KeyPath, str]]:
         if name := text(metric, part, "metric", "name"):
             yield ("spec", "metrics", index, part, "metric", "name"), name
     for index, trigger in items(scaler.data, "spec", "triggers"):
-        for key in ("query", "metricName"):
+        for key in _TRIGGER_KEYS:
             if words := text(trigger, "metadata", key):
                 yield ("spec", "triggers", index, "metadata", key), words
                 break
@@ -44,8 +64,9 @@ def _on(pattern: re.Pattern[str], objects: Objects) -> Iterator[Sighting]:
         if scaler.owner():
             continue  # KEDA's own: its ScaledObject is told
         for at, words in asked(scaler):
-            if found := pattern.search(words):
-                yield Sighting(scaler, at, f"it scales on {_whole_word(words, found)}")
+            names = re.sub(r"\{[^}]*\}", "", words)  # labels of a query say which series, not what they measure
+            if found := pattern.search(names):
+                yield Sighting(scaler, at, f"it scales on {_whole_word(names, found)}")
 
 
 def _whole_word(words: str, found: re.Match[str]) -> str:
@@ -74,13 +95,15 @@ def _blind_at_zero(objects: Objects) -> Iterator[Sighting]:
             said = f"minReplicas: 0, and its metrics are of its own pods ({', '.join(dict.fromkeys(kinds)) or 'none'})"
             yield Sighting(hpa, ("spec", "minReplicas"), said)
     for scaled in objects.of_group("sh", "ScaledObject"):
-        least = whole(scaled.data, "spec", "minReplicaCount")
+        idle = whole(scaled.data, "spec", "idleReplicaCount") == 0
+        key = "idleReplicaCount" if idle else "minReplicaCount"
+        least = whole(scaled.data, "spec", key)
         triggers = [trigger for _, trigger in items(scaled.data, "spec", "triggers")]
         if (least or 0) != 0 or not triggers or not all(_from_own_pods(trigger) for trigger in triggers):
             continue
-        written = "minReplicaCount: 0" if least == 0 else "minReplicaCount is not written, so it is 0"
+        written = f"{key}: 0" if least == 0 else "minReplicaCount is not written, so it is 0"
         names = ", ".join(dict.fromkeys(text(t, "metadata", "query") or text(t, "type") for t in triggers))
-        at: KeyPath = ("spec", "minReplicaCount")
+        at: KeyPath = ("spec", key)
         yield Sighting(scaled, at, f"{written}, and all that could wake it is a figure of its own pods: {names}")
 
 
@@ -91,8 +114,7 @@ def _from_own_pods(trigger: dict[str, object]) -> bool:
         return True
     if kind != "prometheus":
         return False
-    query = re.sub(r"\{[^}]*\}", "", text(trigger, "metadata", "query"))
-    names = [n for n in _METRIC_NAME.findall(query) if not n.endswith(("_over_time", "_quantile", "_left", "_right"))]
+    names = _METRIC_NAME.findall(_NOT_NAMES.sub(" ", text(trigger, "metadata", "query")))
     return bool(names) and all(_OF_PODS.match(name) for name in names)
 
 
@@ -103,7 +125,7 @@ def _empty_is_zero(objects: Objects) -> Iterator[Sighting]:
             continue
         for index, trigger in items(scaled.data, "spec", "triggers"):
             metadata = mapping(trigger, "metadata")
-            if text(trigger, "type") == "prometheus" and text(metadata, "ignoreNullValues") != "false":
+            if text(trigger, "type") == "prometheus" and text(metadata, "ignoreNullValues") not in _FALSE:
                 at: KeyPath = ("spec", "triggers", index, "metadata", "ignoreNullValues")
                 written = text(metadata, "ignoreNullValues")
                 yield Sighting(scaled, at, f"ignoreNullValues is {written or 'not written, so it is true'}")

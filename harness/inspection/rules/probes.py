@@ -7,22 +7,17 @@ from collections.abc import Iterator
 from harness.inspection.objects import Objects
 from harness.inspection.rule import Rule, Severity, Sighting
 from harness.inspection.seen import mapping, text, whole
-from harness.inspection.workloads import RUNS_ON, Workload
+from harness.inspection.workloads import MODEL_LOAD, RUNS_ON, Workload
 from harness.kube.port import Json
 
-MODEL_LOAD = "gpu-harness.dev/model-load-s"
-"""Annotation of a workload or its pod template: from the container's start to the model's first answer, in seconds."""
 LEAST_LOAD_S = 60.0
 """Where nobody says how long: import, weights and warm-up of vLLM take no less for any model worth a GPU."""
 
 
 def load_s(objects: Objects, workload: Workload) -> tuple[float, str]:
     """Seconds from the container's start to the first answer, and who says so."""
-    for said in (workload.annotations, workload.object.annotations):
-        try:
-            return float(said[MODEL_LOAD]), f"its annotation {MODEL_LOAD}"
-        except (KeyError, ValueError):
-            continue
+    if (said_s := workload.said_s(MODEL_LOAD)) is not None:
+        return said_s, f"its annotation {MODEL_LOAD}"
     if objects.known.model_load_s is not None:
         return objects.known.model_load_s, "--model-load-s"
     return LEAST_LOAD_S, "the least that any takes; say more with --model-load-s"
@@ -37,6 +32,8 @@ def patience_s(probe: Json) -> float:
 
 def _no_readiness(objects: Objects) -> Iterator[Sighting]:
     for workload in objects.gpu_servers:
+        if workload.object.kind.startswith("Ray"):
+            continue  # KubeRay gives its containers probes of their own
         index, container = workload.main
         if not mapping(container, "readinessProbe") and not mapping(container, "startupProbe"):
             at = (*workload.container_at(index), "readinessProbe")

@@ -7,29 +7,28 @@ from collections.abc import Iterator
 
 from harness.inspection.objects import Objects
 from harness.inspection.rule import Rule, Severity, Sighting
-from harness.inspection.seen import text, texts, whole
-from harness.inspection.workloads import DEFAULT_GRACE_S, RUNS_ON, Workload
+from harness.inspection.seen import dig, items, text, texts, whole
+from harness.inspection.workloads import DEFAULT_GRACE_S, LONGEST_STREAM, RUNS_ON, Workload, prestop_s
 from harness.kube.port import Json
 
-LONGEST_STREAM = "gpu-harness.dev/longest-stream-s"
-"""Annotation of a workload or its pod template: the longest stream that its users have, in seconds."""
 SPOT_NOTICE_S = {
     ("karpenter.sh/capacity-type", "spot"): 120,
     ("eks.amazonaws.com/capacityType", "SPOT"): 120,
     ("cloud.google.com/gke-spot", "true"): 30,
+    ("cloud.google.com/gke-provisioning", "spot"): 30,
     ("kubernetes.azure.com/scalesetpriority", "spot"): 30,
 }
 """By the label that asks for spot: seconds from the notice to the end (EC2 two minutes, Google and Azure thirty)."""
-_VLLM = re.compile(r"(^|[/_-])vllm([/:_@-]|$)")
+_REQUIRED = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+_VLLM = re.compile(r"(^|[/_-])vllm([/:_@-]|$)|^vllm\.entrypoints\.")
+_MORE_ARGUMENTS = re.compile(r"\$[({]?[A-Za-z_]*(ARG|OPT|FLAG|EXTRA)|\$[@*]|^--config(=|$)", re.IGNORECASE)
+"""What may hold a --shutdown-timeout that nobody sees here."""
 
 
 def longest_stream(objects: Objects, workload: Workload) -> tuple[float, str] | None:
     """Seconds, and who says so. What stands at the object goes before what holds for all."""
-    for said in (workload.annotations, workload.object.annotations):
-        try:
-            return float(said[LONGEST_STREAM]), f"its annotation {LONGEST_STREAM}"
-        except (KeyError, ValueError):
-            continue
+    if (said_s := workload.said_s(LONGEST_STREAM)) is not None:
+        return said_s, f"its annotation {LONGEST_STREAM}"
     known = objects.known
     return None if known.longest_stream_s is None else (known.longest_stream_s, known.longest_stream_from)
 
@@ -71,12 +70,14 @@ def _no_longest_stream(objects: Objects) -> str:
 
 def _grace_below_prestop(objects: Objects) -> Iterator[Sighting]:
     for workload in objects.workloads:
-        slept_s = workload.prestop_s
-        if slept_s and workload.object.kind in RUNS_ON and workload.grace_s <= slept_s:
+        longest_s, name = max(
+            ((prestop_s(c) or 0.0, text(c, "name")) for _, c in workload.containers), default=(0.0, "")
+        )
+        if longest_s and workload.object.kind in RUNS_ON and workload.grace_s <= longest_s:
             yield Sighting(
                 workload.object, _grace_at(workload),
-                f"{_written_grace(workload)}, of which preStop takes {slept_s:g} s",
-                f"terminationGracePeriodSeconds well above {slept_s:g}",
+                f"{_written_grace(workload)}, of which preStop of container {name} takes {longest_s:g} s",
+                f"terminationGracePeriodSeconds well above {longest_s:g}",
             )  # fmt: skip
 
 
@@ -94,15 +95,26 @@ def _grace_by_default(objects: Objects) -> Iterator[Sighting]:
 def _no_prestop(objects: Objects) -> Iterator[Sighting]:
     for workload in objects.gpu_servers:
         index, container = workload.main
+        at = (*workload.container_at(index), "lifecycle", "preStop")
         if workload.prestop_s is None:
-            at = (*workload.container_at(index), "lifecycle", "preStop")
             yield Sighting(workload.object, at, f"container {text(container, 'name')} has no preStop")
+        elif dig(container, "lifecycle", "preStop", "sleep", "seconds") == 0:
+            yield Sighting(workload.object, at, f"preStop of container {text(container, 'name')} sleeps 0 s")
 
 
 def _vllm_server(container: Json) -> bool:
-    words = [text(container, "image").rpartition("@")[0] or text(container, "image")]
-    words += texts(container, "command")[:2] + texts(container, "args")[:2]
-    return any(_VLLM.search(word) for word in words)
+    image = text(container, "image").rpartition("@")[0] or text(container, "image")
+    return any(_VLLM.search(word) for word in (image, *_words(container)))
+
+
+def _words(container: Json) -> list[str]:
+    """Of its command line up to the first option, and of every script in it."""
+    found = []
+    for text_ in texts(container, "command") + texts(container, "args"):
+        if text_.startswith("--"):
+            break
+        found += re.split(r"[\s;&|]+", text_)
+    return found
 
 
 def _shutdown_timeout_s(container: Json) -> float | None:
@@ -115,7 +127,8 @@ def _shutdown_timeout_s(container: Json) -> float | None:
 def _aborts_on_sigterm(objects: Objects) -> Iterator[Sighting]:
     for workload in objects.gpu_servers:
         index, container = workload.main
-        if not _vllm_server(container) or any("$" in word for word in texts(container, "args")):
+        arguments = " ".join((*texts(container, "command"), *texts(container, "args"))).split()
+        if not _vllm_server(container) or any(_MORE_ARGUMENTS.search(word) for word in arguments):
             continue
         longest = longest_stream(objects, workload)
         if longest is not None and (workload.prestop_s or 0) >= longest[0]:
@@ -139,11 +152,25 @@ def _drain_beyond_grace(objects: Objects) -> Iterator[Sighting]:
             )  # fmt: skip
 
 
+def _only_on(workload: Workload, label: str, value: str) -> bool:
+    """Whether its pods go to nodes with this label and value alone, by a nodeSelector or by each term of what the
+    affinity requires."""
+    if text(workload.pod_spec.get("nodeSelector"), label) == value:
+        return True
+    terms = items(workload.pod_spec, *_REQUIRED)
+    return bool(terms) and all(
+        any(
+            text(e, "key") == label and text(e, "operator") == "In" and texts(e, "values") == [value]
+            for _, e in items(term, "matchExpressions")
+        )
+        for _, term in terms
+    )
+
+
 def _grace_beyond_spot_notice(objects: Objects) -> Iterator[Sighting]:
     for workload in objects.gpu_servers:
-        chosen = workload.pod_spec.get("nodeSelector")
         for (label, value), notice_s in SPOT_NOTICE_S.items():
-            if text(chosen, label) == value and workload.grace_s > notice_s:
+            if _only_on(workload, label, value) and workload.grace_s > notice_s:
                 yield Sighting(
                     workload.object, _grace_at(workload),
                     f"{_written_grace(workload)} on spot nodes ({label}: {value}), which are gone {notice_s} s after "

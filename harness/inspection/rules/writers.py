@@ -43,6 +43,34 @@ def _two_autoscalers(objects: Objects) -> Iterator[Sighting]:
                 scalers[-1], ("spec", "scaleTargetRef"), f"{kind} {name} is scaled by it and by {others}",
                 others=tuple(scalers[:-1]),
             )  # fmt: skip
+    yield from _beside_vpa(objects)
+
+
+_OWN_RESOURCES = ("cpu", "memory")
+
+
+def _beside_vpa(objects: Objects) -> Iterator[Sighting]:
+    """Of CPU and memory: each changes what the other one measures."""
+    scaled = scaled_by(objects)
+    for vpa in objects.of("VerticalPodAutoscaler"):
+        kind, name = target_name(vpa, "spec", "targetRef")
+        mode = text(vpa.data, "spec", "updatePolicy", "updateMode") or "Auto"
+        for scaler in scaled.get((kind, name, vpa.namespace), ()):
+            if mode != "Off" and (shared := _resource_of(scaler)):
+                yield Sighting(
+                    scaler, ("spec", "scaleTargetRef"),
+                    f"it scales {kind} {name} on {shared}, whose request {vpa.ref} changes", others=(vpa,),
+                )  # fmt: skip
+
+
+def _resource_of(scaler: Seen) -> str:
+    """The resource of its own pods that an autoscaler goes by; CPU, where an HPA names nothing."""
+    if scaler.kind == "HorizontalPodAutoscaler":
+        metrics = items(scaler.data, "spec", "metrics")
+        names = [text(m, "resource", "name") or text(m, "containerResource", "name") for _, m in metrics] or ["cpu"]
+    else:
+        names = [text(trigger, "type") for _, trigger in items(scaler.data, "spec", "triggers")]
+    return next((name for name in names if name in _OWN_RESOURCES), "")
 
 
 def _overlapping(objects: Objects) -> Iterator[Sighting]:

@@ -73,9 +73,9 @@ def test_negative_numbers_and_fields_unknown_here() -> None:
 
 def test_other_kinds_are_said_to_be_json_only() -> None:
     with pytest.raises(port.ApiError) as refused:
-        decode(envelope("batch/v1", "Job", b""))
+        decode(envelope("storage.k8s.io/v1", "StorageClass", b""))
     assert refused.value.status == 415
-    assert "reads Job of batch/v1 as JSON only" in refused.value.message
+    assert "reads StorageClass of storage.k8s.io/v1 as JSON only" in refused.value.message
 
 
 @pytest.mark.parametrize(

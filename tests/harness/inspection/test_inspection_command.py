@@ -37,7 +37,7 @@ def test_clean_is_pass_and_a_problem_is_fail(capsys: pytest.CaptureFixture[str])
     assert inspect(CLEAN) is ExitCode.PASS
     assert "no problem in 11 objects" in capsys.readouterr().out
     assert inspect(PLANTED) is ExitCode.FAIL
-    assert "28 errors, 10 warnings in 62 objects" in capsys.readouterr().out
+    assert "29 errors, 10 warnings in 63 objects" in capsys.readouterr().out
     assert inspect(PLANTED / "no-prestop.yaml") is ExitCode.FAIL
     out = capsys.readouterr().out
     assert f"{PLANTED / 'no-prestop.yaml'}:12 (spec.template.spec.containers[0].lifecycle.preStop)" in out
