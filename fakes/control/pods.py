@@ -24,7 +24,8 @@ class PodTrouble:
     load_factor: float = 1.0
     frozen_nodes: set[str] = field(default_factory=set)
     servers: dict[str, MeddledServer] = field(default_factory=dict)
-    metrics_fail: set[str] = field(default_factory=set)
+    metrics_fail: dict[str, str] = field(default_factory=dict)
+    """How those of a pod fail: ``error``, or ``frozen``."""
 
     def slowed(self, timing: Timing) -> Timing:
         if self.load_factor == 1.0:
@@ -41,7 +42,10 @@ class PodTrouble:
 
     def fail_metrics(self, pod: str, how: str | None) -> None:
         """Also of the servers that follow in the same pod."""
-        (self.metrics_fail.discard if how is None else self.metrics_fail.add)(pod)
+        if how is None:
+            self.metrics_fail.pop(pod, None)
+        else:
+            self.metrics_fail[pod] = how
         if server := self.servers.get(pod):
             server.inner.fail_metrics(how)
 
@@ -96,7 +100,7 @@ async def meddled(pod: Json, inner: VllmContainer, trouble: PodTrouble) -> Conta
     server = MeddledServer(name, str(pod["spec"].get("nodeName", "")), inner, trouble)
     trouble.servers[name] = server
     if name in trouble.metrics_fail:
-        inner.fail_metrics("error")
+        inner.fail_metrics(trouble.metrics_fail[name])
     if name in trouble.crashing:
         server.crash()
     if server.node in trouble.frozen_nodes:

@@ -189,7 +189,8 @@ def wire_pods(control: Control, kubelets: Kubelets, pods: PodTrouble, registry: 
         pods.load_factor = 1.0 if value is None else float(value)
 
     control.knobs.add("pod.unready", running, flag, _member(pods.unready))
-    control.knobs.add("pod.metrics", lambda: {*running(), *pods.metrics_fail}, one_of("error"), pods.fail_metrics)
+    trouble = one_of("error", "frozen")
+    control.knobs.add("pod.metrics", lambda: {*running(), *pods.metrics_fail}, trouble, pods.fail_metrics)
     control.knobs.add("pod.crash", lambda: {*pods.servers, *pods.crashing}, flag, crash)
     control.add_verb("oom_kill", running, oom_kill)
     control.knobs.add("registry.fail", lambda: ["*"], text, image)

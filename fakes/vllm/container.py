@@ -115,9 +115,9 @@ class VllmContainer:
         return GpuUse(server.engine.duty.share(asyncio.get_running_loop().time()), self._memory)
 
     def fail_metrics(self, how: str | None) -> None:
-        """``error``: whoever asks for its metrics gets 503. None: they are as they were."""
+        """``error``: whoever asks for its metrics gets 503. ``frozen``: they stand still. None: as they were."""
         if self._server is not None:
-            self._server.metrics_fail = how is not None
+            self._server.fail_metrics(how)
 
     def freeze(self) -> None:
         """The machine stands still under it."""

@@ -25,6 +25,7 @@ class EngineMetrics(EngineSeries):
         self._summed_http = 0
         self._shown = 0
         self._read: tuple[tuple[float, ...], dict[str, float]] = (), {}
+        self._stood: tuple[str, dict[str, float]] | None = None
 
     # Moments of the engine.
 
@@ -72,7 +73,16 @@ class EngineMetrics(EngineSeries):
 
     # Reading.
 
+    def stand_still(self, still: bool) -> None:
+        """Who reads finds from now on what there was to read just now."""
+        if not still:
+            self._stood = None
+        elif self._stood is None:
+            self._stood = self.text(), dict(self.sums())
+
     def text(self) -> str:
+        if self._stood is not None:
+            return self._stood[0]
         self._refresh()
         return exposition(self._all_families(), self._created_s)
 
@@ -80,6 +90,8 @@ class EngineMetrics(EngineSeries):
         """What a reader of ``text`` knows who adds up the series of each metric and leaves buckets alone. Not to be
         changed: while nothing moves it is the same one again, for most of a thousand pods are idle when they are read.
         """
+        if self._stood is not None:
+            return self._stood[1]
         rejected = sum(value.value for value in self.rejected.values())
         moved = (self._shown, self.generation_tokens.value, self.http.requests, rejected)
         if moved != self._read[0]:

@@ -153,13 +153,10 @@ class ModelServer:
         self._code: asyncio.Future[int] = self._loop.create_future()
         self.phase = Phase.LOADING
 
-    @property
-    def metrics_fail(self) -> bool:
-        return self._completions.metrics_fail
-
-    @metrics_fail.setter
-    def metrics_fail(self, fail: bool) -> None:
-        self._completions.metrics_fail = fail
+    def fail_metrics(self, how: str | None) -> None:
+        """As ``VllmContainer.fail_metrics``."""
+        self._completions.metrics_fail = how == "error"
+        self._completions.metrics.stand_still(how == "frozen")
 
     def bind(self, host: str = "127.0.0.1", port: int = 0) -> tuple[str, int]:
         """Reserves the address; until ``listen``, connections to it are refused."""

@@ -12,7 +12,7 @@ from harness.errors import TargetError
 from harness.faults.world_control import ForwardingWorld, TargetGone, Value, WorldControl
 
 HALTED = "program.halted"
-"""Of a program by its name: "stop" (SIGTERM), "kill" (SIGKILL), or None: it runs."""
+"""Of a program by its name: "stop" (SIGTERM), "kill" (SIGKILL), "freeze" (SIGSTOP), or None: it runs."""
 START_WITHIN_S = 70.0
 """A start is answered once the program says that it serves."""
 
@@ -31,6 +31,8 @@ class ProgramsWorld(ForwardingWorld):
         programs = {p["name"]: p for p in (await self._ask("GET", "/programs", target))["programs"]}
         if target not in programs:
             raise TargetGone(f"there is no program {target!r}; there is: {', '.join(sorted(programs))}")
+        if programs[target]["frozen"]:
+            return "freeze"
         return None if programs[target]["running"] else "stop"
 
     async def turn(self, knob: str, target: str, value: Value) -> None:

@@ -1,7 +1,7 @@
 """The real programs of a run over HTTP, for the faults, which live in a process of their own.
 
-GET /programs lists them; POST /programs/NAME/stop (SIGTERM), /kill (SIGKILL) and /start do what they say and answer
-when it is done. A program that was stopped here is not dead: the run goes on without it.
+GET /programs lists them; POST /programs/NAME/stop (SIGTERM), /kill (SIGKILL), /freeze (SIGSTOP) and /start do what they
+say and answer when it is done. A program that was stopped here is not dead: the run goes on without it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from harness.errors import HarnessError
 from harness.stack.ports import HOST
 from harness.stack.services import Services
 
-VERBS = ("stop", "kill", "start")
+VERBS = ("stop", "kill", "freeze", "start")
 
 
 @contextlib.asynccontextmanager
@@ -58,6 +58,8 @@ def control_app(services: Services) -> web.Application:
 async def _do(services: Services, name: str, verb: str) -> None:
     if verb == "start":
         await services.resume(name)
+    elif verb == "freeze":
+        await services.freeze(name)
     else:
         await services.halt(name, hard=verb == "kill")
 
@@ -68,6 +70,7 @@ def _list(services: Services) -> list[dict[str, object]]:
             "name": service.launch.name,
             "running": service.child.returncode is None,
             "halted": service.halted,
+            "frozen": service.is_frozen,
             "pid": service.child.pid,
             "log": str(service.child.log),
         }

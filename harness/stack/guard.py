@@ -4,9 +4,10 @@
 
 Our own children watch a pipe to their parent (``harness.run.parent``); programs we did not write know nothing of it, so
 this process holds the pipe for them. When the pipe ends, or on SIGTERM, the program gets SIGTERM, and SIGKILL a little
-later. What the parent would have tidied up, the guard does in its place: it removes FOLDER. With ``--loopback-only``
-the program listens on 127.0.0.1 where it asks for all interfaces. The guard ends as the program did, by the same code
-or the same signal. Where the kernel offers it (Linux), the program is also killed when the guard itself is killed.
+later. SIGUSR1 freezes it (SIGSTOP), SIGUSR2 lets it go on. What the parent would have tidied up, the guard does in its
+place: it removes FOLDER. With ``--loopback-only`` the program listens on 127.0.0.1 where it asks for all interfaces.
+The guard ends as the program did, by the same code or the same signal. Where the kernel offers it (Linux), the program
+is also killed when the guard itself is killed.
 """
 
 from __future__ import annotations
@@ -45,8 +46,21 @@ class Guard:
 
     def ask(self, number: int, frame: FrameType | None) -> None:
         self._asked = True
+        self._end()
+
+    def freeze(self, number: int, frame: FrameType | None) -> None:
+        if self._program is not None:
+            self._program.send_signal(signal.SIGSTOP)
+
+    def thaw(self, number: int, frame: FrameType | None) -> None:
+        if self._program is not None:
+            self._program.send_signal(signal.SIGCONT)
+
+    def _end(self) -> None:
+        """One that is frozen hears SIGTERM only when it goes on."""
         if self._program is not None:
             self._program.terminate()
+            self._program.send_signal(signal.SIGCONT)
 
     def run(self, argv: list[str]) -> int:
         """The program's return code as ``subprocess`` counts it: negative for a signal."""
@@ -65,7 +79,7 @@ class Guard:
     def _parent_is_gone(self) -> None:
         assert self._program is not None
         self._orphaned = True
-        self._program.terminate()
+        self._end()
         killing = threading.Timer(ORPHAN_GRACE_S, self._program.kill)
         killing.daemon = True
         killing.start()
@@ -112,6 +126,8 @@ def main() -> NoReturn:
         guard = Guard(remove, loopback_only)
         signal.signal(signal.SIGTERM, guard.ask)
         signal.signal(signal.SIGINT, guard.ask)
+        signal.signal(signal.SIGUSR1, guard.freeze)
+        signal.signal(signal.SIGUSR2, guard.thaw)
         code = guard.run(argv)
     except OSError as error:
         sys.exit(f"{argv[0]}: {error.strerror}")

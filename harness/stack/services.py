@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import ssl
 import sys
 from collections.abc import Mapping
@@ -10,12 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+import psutil  # type: ignore[import-untyped]  # ships no types
 
 from harness.errors import TargetError
 from harness.run.children import Child, spawn
 
 POLL_S = 0.05
 START_TIMEOUT_S = 60
+FROZEN_WITHIN_S = 10.0
 STOP_GRACE_S = 2.0
 """Until SIGKILL. Nothing is written that a later start would need, so nobody is given time to finish."""
 
@@ -48,13 +51,22 @@ class Launch:
 
 @dataclass(slots=True)
 class Service:
-    """One program of a run, whichever process it is just now. ``halted``: somebody asked for its end."""
+    """One program of a run, whichever process it is just now. ``halted``: somebody asked for its end, or froze it."""
 
     launch: Launch
     child: Child
     exits_left: int
     halted: bool = False
     watching: asyncio.Task[None] | None = None
+
+    @property
+    def is_frozen(self) -> bool:
+        """By the system's own word on the process that the guard holds."""
+        try:
+            held = psutil.Process(self.child.pid).children()
+            return bool(held) and all(each.status() == psutil.STATUS_STOPPED for each in held)
+        except psutil.NoSuchProcess:
+            return False
 
     @property
     def is_dead(self) -> bool:
@@ -89,12 +101,27 @@ class Services:
             service.child.kill()
         await service.child.stop(STOP_GRACE_S)
 
+    async def freeze(self, name: str) -> None:
+        """Its process is there and does nothing more: who asks it waits. Idempotent; KeyError as above, TargetError
+        where it does not run."""
+        service = self.named(name)
+        if service.child.returncode is not None:
+            raise TargetError(f"{name} does not run, so it cannot be frozen")
+        service.halted = True
+        service.child.signal(signal.SIGUSR1)
+        await _until_frozen(service, True)
+
     async def resume(self, name: str) -> None:
-        """Starts a halted program again and waits until it serves. Idempotent; KeyError, TargetError as above."""
+        """Starts a halted program again, or lets a frozen one go on, and waits until it serves. Idempotent; KeyError,
+        TargetError as above."""
         service = self.named(name)
         if not service.halted:
             return
-        service.child = await self._spawn(service.launch)
+        if service.is_frozen:
+            service.child.signal(signal.SIGUSR2)
+            await _until_frozen(service, False)
+        else:
+            service.child = await self._spawn(service.launch)
         service.halted = False
         await _until_healthy(service)
 
@@ -146,6 +173,17 @@ class Services:
     def pids(self) -> dict[str, int]:
         """The guards, by the program's name."""
         return {service.launch.name: service.child.pid for service in self._services}
+
+
+async def _until_frozen(service: Service, frozen: bool) -> None:
+    try:
+        async with asyncio.timeout(FROZEN_WITHIN_S):
+            while service.is_frozen is not frozen:
+                await asyncio.sleep(POLL_S)
+    except TimeoutError:
+        said = "goes on" if frozen else "stands still"
+        name = service.launch.name
+        raise TargetError(f"{name} {said} {FROZEN_WITHIN_S:g} s after it was told otherwise") from None
 
 
 async def _until_healthy(service: Service) -> None:

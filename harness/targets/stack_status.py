@@ -38,5 +38,6 @@ def as_text(found: Sequence[dict[str, Any]]) -> str:
     lines = []
     for program in found:
         state = "runs" if program["running"] else "was stopped" if program["halted"] else "died"
+        state = "is frozen" if program["frozen"] else state
         lines.append(f"{program['name']:{widest}}  {state:11}  {program['log']}")
     return "\n".join(lines)

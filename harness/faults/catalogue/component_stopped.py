@@ -18,7 +18,8 @@ from harness.spec.model import Text
 
 class ComponentStopped(HoldFault):
     """Blast radius: one program of the target, ended by SIGTERM (``stop``) or SIGKILL (``kill``), started again after
-    ``hold_s``. What it would have done is not done meanwhile; its webhooks refuse what they guard."""
+    ``hold_s``. What it would have done is not done meanwhile; its webhooks refuse what they guard. With ``freeze``
+    (SIGSTOP) its process is there and answers nobody: who asks it waits for as long as it has patience."""
 
     name: ClassVar[str] = "component_stopped"
     colour: ClassVar[str] = "#3b3f99"
@@ -30,7 +31,7 @@ class ComponentStopped(HoldFault):
     undone_by: ClassVar[tuple[str, ...]] = (ResetKnob.kind,)
 
     component: Text
-    how: Literal["stop", "kill"] = "kill"
+    how: Literal["stop", "kill", "freeze"] = "kill"
 
     def pick(self, scene: Scene, rng: Random) -> tuple[str, ...]:
         return (self.component,)
@@ -39,9 +40,13 @@ class ComponentStopped(HoldFault):
         await turn(strike, HALTED, self.component, self.how)
 
     async def signs(self, strike: Strike) -> dict[str, str]:
-        if await world_of(strike.ground).knob(HALTED, self.component) is None:
+        found = await world_of(strike.ground).knob(HALTED, self.component)
+        if found is None or (found == "freeze") is not (self.how == "freeze"):
             return {}
-        return {self.component: f"{self.component}: its process has ended"}
+        return {self.component: f"{self.component}: {self._sign()}"}
+
+    def _sign(self) -> str:
+        return "its process stands still" if self.how == "freeze" else "its process has ended"
 
     def expected(self) -> tuple[str, str]:
-        return "its process has ended", "`gpu-harness stack status` lists the programs by name"
+        return self._sign(), "`gpu-harness stack status` lists the programs by name"

@@ -45,8 +45,8 @@ class Emulated:
         self.turned.append((knob, target))
 
 
-@pytest.mark.parametrize("how", ["stop", "kill"])
-async def test_a_halted_program_is_gone_until_the_knob_is_turned_back(tmp_path: Path, how: str) -> None:
+@pytest.mark.parametrize(("how", "found"), [("stop", "stop"), ("kill", "stop"), ("freeze", "freeze")])
+async def test_a_halted_program_is_gone_until_the_knob_is_turned_back(tmp_path: Path, how: str, found: str) -> None:
     services, behind = Services(tmp_path / "logs"), Emulated()
     with HeldPorts() as ports:
         port = ports.take()
@@ -57,7 +57,7 @@ async def test_a_halted_program_is_gone_until_the_knob_is_turned_back(tmp_path: 
                 world = ProgramsWorld(cast(WorldControl, behind), url)
                 assert await world.knob(HALTED, "karpenter") is None
                 await world.turn(HALTED, "karpenter", how)
-                assert await world.knob(HALTED, "karpenter") == "stop"
+                assert await world.knob(HALTED, "karpenter") == found
                 assert services.dead() is None, "it was halted on purpose"
                 await world.turn(HALTED, "karpenter", None)
                 await world.turn(HALTED, "karpenter", None)  # twice is once

@@ -39,9 +39,13 @@ async def until(fact: Callable[[], bool], deadline_s: float = 10) -> None:
 
 def gone(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return state(pid) == "Z"
     except OSError:
         return True
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 async def closes_the_pipe(child: Child) -> None:
@@ -89,6 +93,19 @@ async def test_sigterm_reaches_the_program_and_its_end_is_told(tmp_path: Path) -
     child, pid = await guarded(tmp_path, body)
     await child.stop(5)
     assert (child.returncode, gone(pid)) == (7, True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("ending", [closes_the_pipe, kills_the_guard, stops])
+async def test_a_frozen_program_outlives_nobody_either(
+    tmp_path: Path, ending: Callable[[Child], Awaitable[None]]
+) -> None:
+    child, pid = await guarded(tmp_path, LONG)
+    child.signal(signal.SIGUSR1)
+    await until(lambda: state(pid) == "T")
+    await ending(child)
+    await until(lambda: gone(pid))
+    await child.wait()
 
 
 async def test_a_killed_program_is_told_as_killed(tmp_path: Path) -> None:
