@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -301,7 +302,16 @@ def _page(parts: Iterable[str]) -> str:
 def main() -> None:
     for name, page in PAGES.items():
         (FOLDER / name).write_text(page(), encoding="utf-8")
-        sys.stdout.write(f"wrote docs/{name}\n")
+        _say(f"wrote docs/{name}")
+
+
+def _say(line: str) -> None:
+    """Whoever reads it may have seen enough (``| head``): the pages are written all the same."""
+    try:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _figure(value: float) -> str:

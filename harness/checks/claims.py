@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 TAINT_MANAGER = "DeletionByDeviceTaintManager"
 """Reason of the condition DisruptionTarget (kubernetes v1.37 pkg/controller/devicetainteviction)."""
+STAYED = "stayed"
+"""The fact of an evidence that a pod did not leave a tainted device in time."""
 _BLINDING = frozenset({"Pod", CLAIM, SLICE})
 
 
@@ -87,7 +89,7 @@ def claims(history: History, spec: ClaimsSpec) -> Finding:
         "waiting_s_max": spec.waiting_s_max,
     }
     story = _story(history, spec, twice, stayed, innocent, short) if status is Status.FAIL else ""
-    rows = (*_evidence(twice, struck, innocent), *_waiting_rows(history, waited))
+    rows = (*_evidence(twice, struck, stayed, innocent), *_waiting_rows(history, waited))
     return Finding("claims", Role.CHECK, status, sentence, len(every) + len(struck), numbers, rows, story=story)
 
 
@@ -241,7 +243,10 @@ def _story(
 
 
 def _evidence(
-    twice: list[tuple[Held, Held]], struck: list[Struck], innocent: list[tuple[Life, ObjectEvent]]
+    twice: list[tuple[Held, Held]],
+    struck: list[Struck],
+    stayed: list[Struck],
+    innocent: list[tuple[Life, ObjectEvent]],
 ) -> tuple[Evidence, ...]:
     rows = [
         Evidence(
@@ -255,6 +260,7 @@ def _evidence(
     for each in struck:
         text = f"{each.pod.name} held {said(each.held.device)} when it was tainted"
         facts: dict[str, Value] = {"pod": each.pod.name, "device": said(each.held.device)}
+        facts |= {STAYED: True} if each in stayed else {}
         rows.append(Evidence(f"objects:{each.taint.event.index}", each.taint.start_ns, text, facts))
     for pod, event in innocent:
         text = f"{pod.name} was taken off healthy devices"

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from harness.checks.blind_steps import BlindStep, blind_steps
 from harness.checks.echoes import Echo, echoes
+from harness.checks.pressures import Hole, Pressure, holes_of, pressures_of
 from harness.checks.rows import rows_of
 from harness.checks.sight import blind
 from harness.checks.story import clock, moment, tell
-from harness.checks.units import NS_PER_S, both, count, listed, scenario_s, span_ns
-from harness.history.autoscaler import METRICS_SOURCE, Reading, autoscalers, pod_metrics, readings
-from harness.history.gpus import changes
-from harness.history.lives import ready, workload_pods
+from harness.checks.told_metrics import COUNTS_WAITING, sourced, told_holes, told_pressures
+from harness.checks.units import both, count, listed, scenario_s, span_ns
+from harness.history.autoscaler import METRICS_SOURCE, autoscalers, pod_metrics, readings
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
 if TYPE_CHECKING:
@@ -27,39 +25,8 @@ MADE_UP = "made_up"
 NEEDS = ("load_offered", "machine_did_not_stall", "clocks_agree")
 PROVES = "a size that was lowered without a reading"
 _BLINDING = frozenset({"Deployment", "ReplicaSet", "HorizontalPodAutoscaler", "Pod"})
-_WAITED_NS = NS_PER_S // 2
-"""A request that has no token this long after it was sent is taken to wait: an idle server answers sooner."""
-_JOIN_NS = NS_PER_S
-"""Pressures with a shorter pause between them are one. The autoscaler may read so much sooner than the recorder."""
 _BLIND_S = 60.0
 """Scenario seconds without a reading after which no step down can rest on one, whatever hole the limits allow."""
-_COUNTS_WAITING = ("waiting", "queue")
-
-
-@dataclass(frozen=True, slots=True)
-class Pressure:
-    """A time in which, by the clients' own account, more requests waited than the autoscaler keeps. ``seen_ns`` is when
-    the metric was first read above its target, ``read`` what was read until then."""
-
-    metric: str
-    start_ns: int
-    end_ns: int
-    seen_ns: int | None
-    read: str
-
-    @property
-    def lag_ns(self) -> int | None:
-        return None if self.seen_ns is None else max(0, self.seen_ns - self.start_ns)
-
-
-@dataclass(frozen=True, slots=True)
-class Hole:
-    """A time in which the metric could not be read. ``watched`` says whether the recorder itself was there to tell."""
-
-    metric: str
-    start_ns: int
-    end_ns: int
-    watched: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +39,8 @@ class _Seen:
 
 
 def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
-    """How long after the load's own pressure an autoscaler could read it, by the recorder's scrapes of the same API.
+    """How long after the load's own pressure an autoscaler could read it, by the recorder's scrapes of the same API; of
+    what KEDA reads for it, by the autoscaler's own status.
 
     Pressure is taken from the requests: sent, and without a token for half a clock second. It is compared with metrics
     that count waiting requests; a lag is known no finer than the recorder scrapes (twice a clock second). Pressure that
@@ -86,14 +54,17 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
     """
     metrics: dict[str, float] = {}
     for scaler in autoscalers(history):
-        metrics |= {n: target for n, target in pod_metrics(scaler.last).items() if any(w in n for w in _COUNTS_WAITING)}
+        metrics |= {n: target for n, target in pod_metrics(scaler.last).items() if any(w in n for w in COUNTS_WAITING)}
     read = {name: readings(history, name) for name in metrics}
     limit_ns, hole_ns = (span_ns(s, history.run.time_scale) for s in (spec.seen_s_max, spec.hole_s_max))
+    other = sourced(history)
     pressures = [p for name, target in metrics.items() for p in pressures_of(history, name, target, read[name])]
+    pressures += [p for each in other for p in told_pressures(history, each)]
     judged = [p for p in pressures if p.seen_ns is not None or p.end_ns - p.start_ns > limit_ns]
     slow = [p for p in judged if p.lag_ns is None or p.lag_ns > limit_ns]
     blind_ns = min(hole_ns, span_ns(_BLIND_S, history.run.time_scale))
     gone = [h for name in metrics for h in holes_of(history, name, read[name], blind_ns)]
+    gone += [h for each in other for h in told_holes(history, each, blind_ns)]
     holes = [h for h in gone if h.end_ns - h.start_ns > hole_ns]
     old = [e for n, target in metrics.items() for e in echoes(n, target, read[n], rows_of(history), limit_ns)]
     seen = _Seen(judged, slow, [h for h in holes if h.watched], blind_steps(history, gone), old)
@@ -101,10 +72,11 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
     unwatched = [h for h in holes if not h.watched]
     if any(step.fell_back for step in seen.blind):
         status, sentence = Status.FAIL, "; ".join(wrong)
-    elif not metrics:
-        status, sentence = Status.UNKNOWN, "no autoscaler reads a metric per pod that counts waiting requests"
-    elif not any(read.values()):
-        status, sentence = Status.UNKNOWN, f"the recorder never read a value of {listed(sorted(metrics))}"
+    elif not metrics and not other:
+        status, sentence = Status.UNKNOWN, "no autoscaler reads a metric that counts waiting requests"
+    elif not any(read.values()) and not any(each.steps for each in other):
+        names = listed(sorted({*metrics, *(each.metric for each in other)}))
+        status, sentence = Status.UNKNOWN, f"nobody was ever seen to read a value of {names}"
     elif wrong:
         status, sentence = Status.FAIL, "; ".join(wrong)
     elif unwatched:
@@ -121,7 +93,7 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
         status = Status.PASS
         sentence = (
             f"{count(len(judged), 'time')} that requests waited, read within {both(worst, history.run.time_scale)} "
-            f"(limit {spec.seen_s_max:.0f} s), no hole"
+            f"(limit {spec.seen_s_max:.0f} s), {_borne(history, gone)}"
         )
     lags = [p.lag_ns for p in judged if p.lag_ns is not None]
     numbers: dict[str, Value] = {
@@ -141,71 +113,11 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
     return Finding("metrics_path", Role.CHECK, status, sentence, exercised, numbers, rows_, needs, story=story)
 
 
-def pressures_of(history: History, metric: str, target: float, read: list[Reading]) -> list[Pressure]:
-    """The clients' account, compared with the readings of the same time."""
-    found: list[Pressure] = []
-    for start, end in _joined(_pressed(history, target)):
-        within = [r for r in read if start - _JOIN_NS <= r.t_ns <= end + _JOIN_NS]
-        seen = next((r.t_ns for r in within if r.mean > target), None)
-        until = [r for r in within if seen is None or r.t_ns < seen]
-        words = "nothing" if not until else "0" if not any(r.mean for r in until) else "too little"
-        found.append(Pressure(metric, start, end, seen, words))
-    return found
-
-
-def _pressed(history: History, target: float) -> list[tuple[int, int]]:
-    """Spans in which more requests waited than ``target`` for each ready pod."""
-    sent, until = rows_of(history).without_a_token()
-    long = until > sent + _WAITED_NS
-    steps = [(int(t_ns), 1, 0) for t_ns in sent[long] + _WAITED_NS] + [(int(t_ns), -1, 0) for t_ns in until[long]]
-    serving: set[str] = set()
-    for t_ns, life, event in changes(workload_pods(history)):
-        was = len(serving)
-        if event is not None and ready(event.object):
-            serving.add(life.uid)
-        else:
-            serving.discard(life.uid)
-        if len(serving) != was:
-            steps.append((t_ns, 0, len(serving) - was))
-    found: list[tuple[int, int]] = []
-    waiting = pods = 0
-    start: int | None = None
-    for t_ns, more, came in sorted(steps):
-        waiting, pods = waiting + more, pods + came
-        pressed = waiting > target * max(1, pods)
-        if pressed and start is None:
-            start = t_ns
-        elif not pressed and start is not None:
-            found.append((start, t_ns))
-            start = None
-    return found
-
-
-def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    for start, end in spans:
-        if found and start - found[-1][1] <= _JOIN_NS:
-            found[-1] = (found[-1][0], end)
-        else:
-            found.append((start, end))
-    return found
-
-
-def holes_of(history: History, metric: str, read: list[Reading], limit_ns: int) -> list[Hole]:
-    """Longer than the limit without a reading while the load was on. Without any reading at all there is no metric."""
-    run, table = history.run, history.samples
-    if not read:
-        return []
-    others = sorted(table[~table["source"].isin([METRICS_SOURCE, "machine", "load"])]["t_ns"].tolist())
-    inside = [r.t_ns for r in read if run.load_start_ns <= r.t_ns <= run.load_end_ns]
-    edges = [run.load_start_ns, *inside, run.load_end_ns]
-    return [Hole(metric, a, b, _watched(others, a, b, limit_ns)) for a, b in pairwise(edges) if b - a > limit_ns]
-
-
-def _watched(others: list[int], start_ns: int, end_ns: int, limit_ns: int) -> bool:
-    """Whether the recorder got other answers all the while, so that it was there to read this one."""
-    inside = others[bisect_left(others, start_ns) : bisect_left(others, end_ns)]
-    return all(b - a <= limit_ns for a, b in pairwise([start_ns, *inside, end_ns]))
+def _borne(history: History, gone: list[Hole]) -> str:
+    longest = max((h.end_ns - h.start_ns for h in gone if h.watched), default=None)
+    if longest is None:
+        return "no hole"
+    return f"nothing was read for {both(longest, history.run.time_scale)}, and no replica was taken away meanwhile"
 
 
 def _wrong(history: History, spec: MetricsPathSpec, seen: _Seen) -> list[str]:
@@ -307,11 +219,11 @@ def _evidence(history: History, seen: _Seen) -> tuple[Evidence, ...]:
         when = f"read after {both(p.lag_ns, scale)}" if p.lag_ns is not None else f"never read: {p.read} was"
         text = f"requests waited for {both(p.end_ns - p.start_ns, scale)}, {when}"
         facts: dict[str, Value] = {"metric": p.metric, "read_until_then": p.read}
-        found.append(Evidence(f"samples:{METRICS_SOURCE}/{p.metric}", p.start_ns, text, facts))
+        found.append(Evidence(p.ref, p.start_ns, text, facts))
     for e in seen.echoes:
         text = f"read {e.mean:.1f} a pod when no client waited"
         found.append(Evidence(f"samples:{METRICS_SOURCE}/{e.metric}", e.t_ns, text, {"metric": e.metric}))
     for h in seen.holes:
         text = f"nothing was read for {both(h.end_ns - h.start_ns, scale)}"
-        found.append(Evidence(f"samples:{METRICS_SOURCE}/{h.metric}", h.start_ns, text, {"metric": h.metric}))
+        found.append(Evidence(h.ref, h.start_ns, text, {"metric": h.metric}))
     return tuple(found)

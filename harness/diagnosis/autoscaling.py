@@ -322,7 +322,8 @@ def _metrics(case: Case) -> Iterator[Suspect]:
             _READ,
             seen=tuple(zero[:SHOWN]),
             otherwise="who makes it 0, exporter, store or adapter, each one's own answer of that moment would tell",
-            change="let what is missing be missing: no `or vector(0)`, no default in the adapter's query",
+            change="let what is missing be missing: no `or vector(0)`, no default in the adapter's query, and for KEDA"
+            ' ignoreNullValues: "false"',
         )
     if old:
         yield Suspect(

@@ -9,6 +9,7 @@ from harness.diagnosis.autoscaling import autoscaling
 from harness.diagnosis.books import books, cut_after_a_time
 from harness.diagnosis.bought import orders
 from harness.diagnosis.case import Case
+from harness.diagnosis.claims import claims
 from harness.diagnosis.crowds import overrun
 from harness.diagnosis.evictions import evictions
 from harness.diagnosis.gangs import gangs
@@ -21,7 +22,7 @@ from harness.diagnosis.queues import queues
 from harness.diagnosis.readiness import readiness
 from harness.diagnosis.refute import narrowed, refuted
 from harness.diagnosis.replica_sets import replica_sets
-from harness.diagnosis.routers import routers
+from harness.diagnosis.routers import pickers, routers
 from harness.diagnosis.suspect import Sure, Suspect
 from harness.diagnosis.testify import testimony
 from harness.verdict import Diagnosis, Finding
@@ -38,6 +39,7 @@ RULES: dict[str, Callable[[Case], Iterator[Suspect]]] = {
     "slow": slow,
     "overrun": overrun,
     "routers": routers,
+    "pickers": pickers,
     "newcomers": newcomers,
     "replica_sets": replica_sets,
     "autoscaling": autoscaling,
@@ -46,6 +48,7 @@ RULES: dict[str, Callable[[Case], Iterator[Suspect]]] = {
     "pods_that_stay": pods_that_stay,
     "gangs": gangs,
     "queues": queues,
+    "claims": claims,
     "evictions": evictions,
     "orders": orders,
     "leftovers": leftovers,

@@ -7,15 +7,14 @@ from collections.abc import Iterator, Sequence
 from harness.checks.quota import Span, holding, walked
 from harness.checks.quota_books import owner
 from harness.diagnosis.case import SHOWN, Case
+from harness.diagnosis.gone import process_gone
 from harness.diagnosis.suspect import QUEUES, Suspect
 from harness.history.lives import condition
-from harness.history.tables import FaultStage
 from harness.verdict import Evidence
 
 _BREAKS = frozenset({"quota", "recovery", "baseline"})
 _LONG_S = 60.0
 """What is over sooner is the queue at its work."""
-_STOPPED = "component_stopped"
 _PROGRAM = "kueue"
 
 
@@ -39,7 +38,7 @@ def _suspect(case: Case, spans: Sequence[Span], say: str, change: str) -> Suspec
     worst = max(spans, key=lambda span: span.length_ns)
     act = f"{say.format(name=worst.name, what=worst.what)} for {case.span(worst.length_ns)}"
     act += f" ({len(spans) - 1} more such)" if len(spans) > 1 else ""
-    away = _away(case, worst)
+    away = process_gone(case, _PROGRAM, worst.start_ns, worst.end_ns)
     said = "" if away else _said_of(case, worst)
     return Suspect(
         QUEUES,
@@ -52,21 +51,6 @@ def _suspect(case: Case, spans: Sequence[Span], say: str, change: str) -> Suspec
         ),
         change="run more than one replica of it, and alert when none of them leads" if away else change,
     )
-
-
-def _away(case: Case, span: Span) -> str:
-    """That its own process had ended, where a fault ended it and that was so when the time began."""
-    began_ns = None
-    for fault in case.history.faults:
-        if fault.fault != _STOPPED or _PROGRAM not in fault.targets:
-            continue
-        if fault.stage is FaultStage.INJECTED:
-            began_ns = fault.t_ns
-        elif fault.stage in (FaultStage.ENDED, FaultStage.HEALED) and began_ns is not None:
-            if began_ns <= span.end_ns and fault.t_ns >= span.start_ns:
-                return f"; its process had ended from {case.at(began_ns)} to {case.at(fault.t_ns)} of the load"
-            began_ns = None
-    return ""
 
 
 def _said_of(case: Case, span: Span) -> str:

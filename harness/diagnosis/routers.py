@@ -1,18 +1,22 @@
-"""Requests given to a replica far behind while another stood ready with room: who chose so, and by what."""
+"""Requests given to a replica far behind while another stood ready with room, or to none: who chose so, and by what."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
-from harness.diagnosis.case import SHOWN, Case
-from harness.diagnosis.scope import pods_hit
-from harness.diagnosis.suspect import GATEWAY, PICKER, Suspect
-from harness.history.tables import FaultEvent, FaultStage
+from harness.checks.units import count
+from harness.diagnosis.case import SHOWN, Case, quote
+from harness.diagnosis.gone import process_gone
+from harness.diagnosis.scope import around_the_fault, pods_hit
+from harness.diagnosis.suspect import GATEWAY, LOST_STREAMS, PICKER, Suspect
+from harness.history.tables import FaultEvent, FaultStage, Outcome
 
 _BREAKS = frozenset({"routing", "slo", "baseline"})
 _PICKERS_ADDON = "epp"
 _MUTE = "pod_metrics_down"
+_NO_CHOICE = "endpoint picker did not choose"
+"""What a gateway answers for a picker that gave no answer (500: an InferencePool fails closed by default)."""
 
 
 def routers(case: Case) -> Iterator[Suspect]:
@@ -43,6 +47,30 @@ def routers(case: Case) -> Iterator[Suspect]:
         scope=pods_hit(case, chosen, [name for name, fate in case.fates.items() if fate.life.seen]),
         seen=rows[:SHOWN],
         change=change,
+    )
+
+
+def pickers(case: Case) -> Iterator[Suspect]:
+    """Requests that the endpoint picker gave to nobody, because it gave no answer: replicas have no part in that."""
+    errors = case.rows.where(case.rows.among("outcome", {Outcome.HTTP_5XX}))
+    rows = [row for row in errors if row.pod is None and _NO_CHOICE in (row.reason or "")]
+    if not rows:
+        return
+    times = sorted(row.sent_ns or 0 for row in rows)
+    gone = process_gone(case, _PICKERS_ADDON, times[0], times[-1])
+    yield Suspect(
+        PICKER,
+        f"chose no replica for {count(len(rows), 'request')} of {len(case.rows)}, from {case.at(times[0])} to "
+        f"{case.at(times[-1])} of the load: each was answered with an error{gone}",
+        times[0],
+        LOST_STREAMS,
+        scope=around_the_fault(case, times),
+        seen=tuple(quote(row, f"{row.status}: {row.reason}") for row in rows[:SHOWN]),
+        change=(
+            "run more than one replica of it, or let the InferencePool fail open (failureMode: FailOpen), so that "
+            "requests go to any replica while it is gone"
+        ),
+        requests=frozenset(row.request_id for row in rows),
     )
 
 

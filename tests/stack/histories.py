@@ -1,8 +1,9 @@
 """Two recorded runs of one experiment, the embedded one and a real one, compared: the same states in the same order.
 
 Each object is a life of tracks (conditions, phase, node, counts…), read as ``make behaviour`` reads it and compared
-field by field. Times are scenario seconds since the first of the compared objects came; what the harness's own healing
-does is left out. Pure.
+field by field. Times are scenario seconds since the first of the compared objects came, or since the warm-up was over:
+how things came up before counts as what had become of it by then, for a real cluster is recorded from where it stands.
+What the harness's own healing does is left out. Pure.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1] / "behaviour"))
 
 from bothsides.compare import Comparison, compare
-from bothsides.lives import Lives, lives_of
+from bothsides.lives import Lives, Step, lives_of
 from bothsides.play import Played
 from bothsides.recording import Seen
 from bothsides.stage import Explained, Scenario, Stage
@@ -64,11 +65,27 @@ def wanted_lives(agreement: Agreement, history: History) -> Lives:
     for alias, each in every.items():
         if any(fnmatchcase(alias, pattern) for pattern in agreement.objects):
             wanted.setdefault(_NUMBER.sub("-*", alias), []).extend(each)
+    _begin_warm(wanted, history)
     steps = [steps for each in wanted.values() for life in each for steps in life.tracks.values()]
     began_s = min((t_s for track in steps for t_s, _ in track), default=0.0)
     for track in steps:
         track[:] = [(t_s - began_s, value) for t_s, value in track]
     return wanted
+
+
+def _begin_warm(wanted: Lives, history: History) -> None:
+    warm = history.phase("warm_up")
+    warm_s = (warm.end_ns - history.run.load_start_ns) / NS_PER_S * history.run.time_scale if warm else 0.0
+    for each in wanted.values():
+        each[:] = [life for life in each if not _gone_by(life.tracks["there"], warm_s)]
+        for life in each:
+            for track in life.tracks.values():
+                before = [value for t_s, value in track if t_s < warm_s]
+                track[:] = [*((warm_s, value) for value in before[-1:]), *(s for s in track if s[0] >= warm_s)]
+
+
+def _gone_by(there: list[Step], t_s: float) -> bool:
+    return bool(there) and there[-1][0] < t_s and not there[-1][1]
 
 
 def _scenario(agreement: Agreement) -> Scenario:

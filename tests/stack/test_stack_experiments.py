@@ -21,7 +21,7 @@ from histories import compared, wanted_lives
 from virtual_runs import run_virtually
 
 EVERY = declared()
-EACH_TIME = ("gang-preempted-by-halves", "gangs-compete-bound-one-by-one")
+EACH_TIME = ("gang-preempted-by-halves", "gangs-compete-bound-one-by-one", "lws-restarts-a-group")
 PLAYED = [e for e in EVERY if "embedded" in e.on and (os.environ.get("SHIPPED") == "all" or e.name in EACH_TIME)]
 
 

@@ -21,8 +21,8 @@ _ANSWERED = (200, 404)
 
 
 class PodMetricsDown(PodHoldFault):
-    """Blast radius: ``GET /metrics`` of the picked pods answers 503 for ``hold_s`` (``error``), or what was true when it
-    began (``frozen``); they serve all the same. Whoever goes by their metrics (autoscaler, endpoint picker) goes by
+    """Blast radius: ``GET /metrics`` of the picked pods answers 503 for ``hold_s`` (``error``), or what was true at its
+    beginning (``frozen``); they serve all the same. Whoever goes by their metrics (autoscaler, endpoint picker) goes by
     what it knew last, or by nothing. A picked pod that is gone meanwhile has no metrics any more, and shows nothing."""
 
     name: ClassVar[str] = "pod_metrics_down"

@@ -13,5 +13,5 @@ def case() -> Case:
     story.pod("llm-a", "on-demand-1")
     for at_s in range(0, 600, 5):
         story.sample(at_s, "gateway", "gateway_requests_in_flight", 1.0)
-    says = ("never read a value of vllm_num_requests_waiting",)
+    says = ("nobody was ever seen to read a value of vllm_num_requests_waiting",)
     return Case(story.build(), says, (), {}, 0, {})
