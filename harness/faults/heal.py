@@ -74,7 +74,7 @@ async def open_ground(
     before its undo stands in the cluster, where the journal is kept there: an undo must not wait for that."""
     async with AsyncExitStack() as stack:
         # Opened by its first call, so that what needs no cluster works, and heals, without one.
-        http = HttpKube(connection.kubeconfig)
+        http = HttpKube(connection.kubeconfig, connection.context)
         stack.push_async_callback(http.close)
         kube: Kube = http
         url = connection.control_url
@@ -137,7 +137,10 @@ async def _settle(report: HealReport, run_dir: Path, connection: Connection) -> 
     if not (run_dir / KEPT_FILE).exists():
         return report
     try:
-        async with asyncio.timeout(SETTLE_WITHIN_S), HttpKube(connection.kubeconfig) as kube:
+        async with (
+            asyncio.timeout(SETTLE_WITHIN_S),
+            HttpKube(connection.kubeconfig, connection.context) as kube,
+        ):
             kept = ClusterJournal(kube, connection, run_dir)
             await (kept.keep() if report.left else kept.remove())
     except (HarnessError, ApiError, OSError) as error:

@@ -8,10 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from harness.errors import BadInput, TargetError, Where
 from harness.faults.permissions import Need, rbac_objects
 from harness.inspection.objects import Known, Objects
-from harness.inspection.seen import Seen, dig, mapping, text
+from harness.inspection.seen import Seen, dig, items, mapping, text
 from harness.inspection.workloads import DESCRIBING
 from harness.kube import port
 from harness.kube.http import HttpKube
@@ -76,19 +78,30 @@ def rbac(namespace: str | None, account_namespace: str) -> list[Json]:
     return rbac_objects(needs(namespace), account_namespace, NAME)
 
 
-def kubeconfig_path(given: Path | None) -> Path:
-    """As kubectl finds it; of a list in KUBECONFIG, the first that is there."""
+def kubeconfig_path(given: Path | None, context: str | None = None) -> Path:
+    """As kubectl finds it; of a list in KUBECONFIG, the first that has the context, or, where none is named, a current
+    one."""
     if given is not None:
         return given
     named = [Path(part) for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
-    home = Path.home() / ".kube" / "config"
-    found = next((path for path in (*named, home) if path.is_file()), None)
+    there = [path for path in named or [Path.home() / ".kube" / "config"] if path.is_file()]
+    found = next((path for path in there if _has_context(path, context)), there[0] if there else None)
     if found is None:
         raise BadInput(
             "no manifests were named, and there is no kubeconfig", where=Where("--kubeconfig"),
             hint="gpu-harness inspect FILES…, or --kubeconfig FILE",
         )  # fmt: skip
     return found
+
+
+def _has_context(path: Path, context: str | None) -> bool:
+    try:
+        raw = yaml.safe_load(path.read_text())
+    except (OSError, ValueError, yaml.YAMLError):
+        return False
+    if context is None:
+        return bool(text(raw, "current-context"))
+    return any(text(one, "name") == context for _, one in items(raw, "contexts"))
 
 
 @dataclass(slots=True)

@@ -104,7 +104,7 @@ def _look(
     from harness.inspection.cluster import kubeconfig_path, read_cluster
 
     kubeconfig, context, namespace = cluster
-    path = kubeconfig_path(kubeconfig)
+    path = kubeconfig_path(kubeconfig, context)
     objects, notes = read_cluster(path, context, namespace, known)
     where = f" in {namespace}" if namespace else ""
     return look(objects, accepts, f"the cluster of {path}{f', context {context}' if context else ''}{where}", notes)

@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -40,6 +41,11 @@ _WATCH_S = 300
 # A server sends bookmarks about once a minute, so a watch that is silent for longer has lost its connection.
 _WATCH_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=100)
 _PAGE = 500
+_LOGIN_S = 60
+"""For a program that a kubeconfig names (users[].user.exec)."""
+_RENEW_EACH_S = 5.0
+"""Who is refused with a new token, too, is not asked to log in at each call."""
+_UNAUTHORIZED = 401
 _UNUSABLE = (ConfigException, yaml.YAMLError, OSError, ValueError, TypeError, KeyError, AttributeError)
 """What the client raises on a kubeconfig in which something is missing, or is not what it should be."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -63,10 +69,12 @@ class HttpKube:
 
     def __init__(self, kubeconfig: Path, context: str | None = None, field_manager: str = "gpu-harness") -> None:
         self._kubeconfig = kubeconfig
-        self._context = context
+        self._context = context or None
         self._field_manager = field_manager
         self._client: aio.client.ApiClient | None = None
         self._opening = asyncio.Lock()
+        self._renewed_at = -inf
+        """Of the loop's clock: when credentials were read last."""
 
     async def __aenter__(self) -> Self:
         await self._opened()
@@ -249,6 +257,21 @@ class HttpKube:
         content_type: str | None,
         limits: aiohttp.ClientTimeout,
     ) -> aiohttp.ClientResponse:
+        answer = await self._asked(method, path, query, body, content_type, limits)
+        if answer.status == _UNAUTHORIZED and await self._renew():
+            answer.close()
+            answer = await self._asked(method, path, query, body, content_type, limits)
+        return answer
+
+    async def _asked(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: Patch | None,
+        content_type: str | None,
+        limits: aiohttp.ClientTimeout,
+    ) -> aiohttp.ClientResponse:
         client = await self._opened()
         headers = {"Accept": "application/json"}
         if content_type:
@@ -274,25 +297,50 @@ class HttpKube:
                 self._client = await self._open()
             return self._client
 
+    async def _renew(self) -> bool:
+        """Whether there is another token now. What a plugin or a token file gave is over after some minutes, and runs
+        last longer; the connection, with its watches, stays."""
+        async with self._opening:
+            now, client = asyncio.get_running_loop().time(), self._client
+            if client is None or now - self._renewed_at < _RENEW_EACH_S:
+                return False
+            self._renewed_at = now
+            try:
+                fresh = await self._configuration()
+            except BadInput:
+                return False  # the refusal itself is told
+            client.configuration.api_key = fresh.api_key
+            return True
+
     async def _open(self) -> aio.client.ApiClient:
+        configuration = await self._configuration()
+        if urlsplit(str(configuration.host)).hostname in _LOOPBACK:
+            # Proxies and .netrc have no business between programs of one machine, and looking them up takes a thread
+            # for each request.
+            configuration.client_session_kwargs = {"trust_env": False}
+        client = aio.client.ApiClient(configuration)
+        client.user_agent = self._field_manager
+        self._renewed_at = asyncio.get_running_loop().time()
+        return client
+
+    async def _configuration(self) -> aio.client.Configuration:
         where = Where(str(self._kubeconfig))
         if not self._kubeconfig.is_file():
             raise BadInput("there is no kubeconfig here", where=where, hint="check --kubeconfig or KUBECONFIG")
         configuration = aio.client.Configuration()
         try:
             load = aio.config.load_kube_config
-            await load(str(self._kubeconfig), self._context, configuration, False)  # type: ignore[no-untyped-call]  # nor here
-            server = urlsplit(str(configuration.host))
-            server.port  # noqa: B018  # is looked at as it is read
+            async with asyncio.timeout(_LOGIN_S):
+                await load(str(self._kubeconfig), self._context, configuration, False)  # type: ignore[no-untyped-call]  # nor here
+            urlsplit(str(configuration.host)).port  # noqa: B018  # is looked at as it is read
+        except TimeoutError:
+            raise BadInput(
+                f"its program for credentials said nothing within {_LOGIN_S} s", where=where,
+                hint="does it wait for a login? kubectl with the same file and context shows what it asks",
+            ) from None  # fmt: skip
         except _UNUSABLE as e:
             raise BadInput(f"the kubeconfig cannot be used: {e}", where=where) from e
-        if server.hostname in _LOOPBACK:
-            # Proxies and .netrc have no business between programs of one machine, and looking them up takes a thread
-            # for each request.
-            configuration.client_session_kwargs = {"trust_env": False}
-        client = aio.client.ApiClient(configuration)
-        client.user_agent = self._field_manager
-        return client
+        return configuration
 
     def _managed(self) -> dict[str, str]:
         return {"fieldManager": self._field_manager}

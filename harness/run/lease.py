@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.errors import GuardRefused
 from harness.faults import proc
-from harness.kube.port import LEASE, AlreadyExists, Conflict, Json, Kube, NotFound
+from harness.kube.port import LEASE, AlreadyExists, ApiError, Conflict, Json, Kube, NotFound
 
 NAME = "gpu-harness"
 LEASE_FILE = "lease.json"
@@ -20,6 +20,7 @@ LEASE_FILE = "lease.json"
 DURATION_S = 60
 """Clock seconds after which a holder that does not renew is taken for dead. Both clocks must agree to within it."""
 RENEW_S = 15.0
+_SERVER_ERROR, _TOO_MANY = 500, 429
 _MICROS = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
@@ -84,6 +85,10 @@ class RunLease:
                 return "the lease was deleted"
             except (Conflict, ConnectionError):
                 continue  # looked at again in a moment, long before it expires
+            except ApiError as error:
+                if error.status >= _SERVER_ERROR or error.status == _TOO_MANY:
+                    continue  # etcd has no leader, say: that passes, and expiry is told by who holds it then
+                return f"the lease could not be renewed: {error}"
 
     async def release(self) -> None:
         """Only what is ours."""

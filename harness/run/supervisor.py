@@ -135,7 +135,7 @@ class Supervisor:
     async def _course(self, writer: HistoryWriter) -> None:
         self._view.say(f"bringing up the target {self._target.name}")
         connection = await self._or_stop(self._target.up())
-        async with HttpKube(connection.kubeconfig) as kube:
+        async with HttpKube(connection.kubeconfig, connection.context) as kube:
             connection = replace(connection, fingerprint=await self._or_stop(kube.fingerprint()))
             connection.write(self._dir.connection)
             await self._or_stop(check_allowed(kube, self._experiment))
@@ -209,7 +209,7 @@ class Supervisor:
             START_NS_ENV: str(self._clock.start_ns),
             "KUBECONFIG": str(connection.kubeconfig),
             CONNECTION_ENV: str(self._dir.connection.resolve()),
-        }
+        } | ({"KUBERNETES_CONTEXT": connection.context} if connection.context else {})  # for actions of others
 
     def _write_processes(self) -> None:
         pids = self._load.pids() | ({"chaos": self._chaos.pid} if self._chaos is not None else {})
@@ -317,6 +317,9 @@ class Supervisor:
         await asyncio.sleep(TICK_S)  # the news of a process's end may come after that of its connections
         if (why := self._target.died()) is not None:
             self._ended("child_died", why, _last_lines(self._target))
+            return
+        if isinstance(error, ApiError | ConnectionError):
+            self._ended("error", f"the cluster did not do what it was asked: {error}")
             return
         log = self._dir.log("supervisor")
         log.write_text("".join(traceback.format_exception(error)))

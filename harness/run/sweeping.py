@@ -191,7 +191,7 @@ async def _another_cluster(connection: Connection) -> str | None:
     if not connection.fingerprint:
         return None
     try:
-        async with HttpKube(connection.kubeconfig) as kube:
+        async with HttpKube(connection.kubeconfig, connection.context) as kube:
             found = await kube.fingerprint()
     except (HarnessError, ApiError, OSError):
         return None
@@ -207,7 +207,7 @@ async def _give_back_lease(run_dir: Path, connection: Connection, gone: str | No
     if not (run_dir / LEASE_FILE).exists():
         return ()
     try:
-        async with HttpKube(connection.kubeconfig) as kube:
+        async with HttpKube(connection.kubeconfig, connection.context) as kube:
             await give_back(kube, run_dir)
     except (HarnessError, ApiError, OSError) as error:
         return (

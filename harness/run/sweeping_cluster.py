@@ -51,8 +51,8 @@ def cluster_of(target: str, kubeconfig: Path | None, context: str | None, namesp
         if connection.target != target:
             raise BadInput(f"the cluster of `up` here is {connection.target}, not {target}", where=Where("--target"))
         return connection
-    check_context(kubeconfig, context)
-    return Connection(target, kubeconfig, "http://127.0.0.1:9", None, namespace, 1.0)
+    path, named = check_context(kubeconfig, context)
+    return Connection(target, path, "http://127.0.0.1:9", None, namespace, 1.0, context=named)
 
 
 def sweep_journals(connection: Connection, *, heal: bool, say: Callable[[str], None]) -> ExitCode:
@@ -64,7 +64,7 @@ def sweep_journals(connection: Connection, *, heal: bool, say: Callable[[str], N
 
 async def sweep_cluster(connection: Connection, *, heal: bool) -> list[Leftover]:
     """Every journal in the connection's namespace. Raises HarnessError where the cluster cannot be read."""
-    async with HttpKube(connection.kubeconfig) as kube:
+    async with HttpKube(connection.kubeconfig, connection.context) as kube:
         try:
             fingerprint = await kube.fingerprint()
             kept = await kube.list(CONFIG_MAP, connection.namespace, label_selector=f"{KEPT_LABEL}={KEPT_VALUE}")

@@ -46,6 +46,9 @@ class Connection:
     """The file of the emulated world, where objects have to be made ready for real components; else empty."""
     stack: tuple[str, ...] = ()
     """The real components that were brought up beside the control plane."""
+    context: str = ""
+    """Of the kubeconfig; empty for its current one. In a file of others somebody may make another one current while the
+    run lasts, and neither a fault nor an undo may follow."""
     host: str = field(default_factory=socket.gethostname)
     """On which machine the addresses of this machine (127.0.0.1) mean what they say."""
 

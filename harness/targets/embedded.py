@@ -93,7 +93,7 @@ class EmbeddedTarget:
         argv += ["--ledger", str(self._places.ledger)] if self._places.ledger else []
         self.child = await spawn("the embedded cluster", argv, env={}, log=self.log)
         connection = await self._connection(ready)
-        async with HttpKube(connection.kubeconfig) as kube:
+        async with HttpKube(connection.kubeconfig, connection.context) as kube:
             await apply(kube, self._wanted.objects)
             if self._wanted.selector:
                 namespace, selector = self._config.gateway_namespace, self._wanted.selector

@@ -105,7 +105,8 @@ def survey(experiment: Experiment, foreign: Foreign) -> Survey:
     check_system_namespace("this run", namespace)
     connection = Connection(
         target=KUBECONFIG,
-        kubeconfig=foreign.kubeconfig.resolve(),
+        kubeconfig=foreign.kubeconfig.absolute(),  # what it names by relative paths lies beside it, not beside a link
+        context=foreign.context,
         service_url=url,
         control_url=None,
         namespace=namespace,
@@ -117,7 +118,7 @@ def survey(experiment: Experiment, foreign: Foreign) -> Survey:
 
 async def _survey(connection: Connection, experiment: Experiment) -> Survey:
     workload, what = experiment.settings.workload, f"the cluster of {connection.kubeconfig}"
-    async with HttpKube(connection.kubeconfig) as kube:
+    async with HttpKube(connection.kubeconfig, connection.context) as kube:
         try:
             version = str((await kube.raw("/version")).get("gitVersion", "unknown"))
             fingerprint = await kube.fingerprint()

@@ -54,7 +54,7 @@ async def hold(target: Target, folder: Path, ttl_s: float) -> None:
 
 
 async def _with_fingerprint(connection: Connection) -> Connection:
-    async with HttpKube(connection.kubeconfig) as kube:
+    async with HttpKube(connection.kubeconfig, connection.context) as kube:
         return replace(connection, fingerprint=await kube.fingerprint())
 
 

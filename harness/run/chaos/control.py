@@ -150,13 +150,16 @@ def heal(run: RunContext) -> HealReport:
 
 
 async def _take_lease(run: RunContext) -> None:
-    async with HttpKube(run.connection.kubeconfig) as kube:
+    async with HttpKube(run.connection.kubeconfig, run.connection.context) as kube:
         await _lease(run, kube).acquire()
 
 
 async def _release_lease(run: RunContext) -> None:
     try:
-        async with asyncio.timeout(LEASE_WITHIN_S), HttpKube(run.connection.kubeconfig) as kube:
+        async with (
+            asyncio.timeout(LEASE_WITHIN_S),
+            HttpKube(run.connection.kubeconfig, run.connection.context) as kube,
+        ):
             await _lease(run, kube).release()
     except (ApiError, OSError) as error:
         logger.warning("gpu-harness: the lease could not be given back: %s", error)

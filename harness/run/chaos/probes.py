@@ -48,7 +48,10 @@ def pods_pending() -> int:
 def _look(run: RunContext, look: Callable[[Kube], Awaitable[T]], after_s: float = 0.0) -> T:
     async def work() -> T:
         await run.wait_for_scenario_s(after_s)
-        async with asyncio.timeout(LOOK_WITHIN_S), HttpKube(run.connection.kubeconfig) as kube:
+        async with (
+            asyncio.timeout(LOOK_WITHIN_S),
+            HttpKube(run.connection.kubeconfig, run.connection.context) as kube,
+        ):
             return await look(kube)
 
     try:

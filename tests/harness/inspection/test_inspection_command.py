@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -11,6 +12,7 @@ import yaml
 
 from harness.commands import run_command_line
 from harness.errors import BadInput, ExitCode
+from harness.inspection.cluster import kubeconfig_path
 from harness.inspection.registry import RULES
 
 HERE = Path(__file__).parent
@@ -120,6 +122,19 @@ def test_what_cannot_be_meant_is_bad_input(args: tuple[object, ...], message: st
     with pytest.raises(BadInput) as told:
         inspect(*args)
     assert message in str(told.value)
+
+
+def test_of_several_kubeconfigs_the_one_with_the_context_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [tmp_path / name for name in ("none", "torn", "a", "b")]
+    files[1].write_text("{")
+    for file, names, current in ((files[2], ["dev"], None), (files[3], ["prod", "test"], "test")):
+        file.write_text(yaml.safe_dump({"contexts": [{"name": name} for name in names], "current-context": current}))
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join(map(str, files)))
+    assert [kubeconfig_path(None, context) for context in ("dev", "prod", None)] == [files[2], files[3], files[3]]
+    assert kubeconfig_path(None, "nowhere") == files[1]  # which says itself what is wrong with it
+    assert kubeconfig_path(files[2], "prod") == files[2]
 
 
 def test_the_role_of_an_inspection_only_reads(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -280,3 +282,52 @@ def test_a_pipe_is_no_kubeconfig_and_nobody_waits_for_it(tmp_path: Path) -> None
     os.mkfifo(tmp_path / "kubeconfig")
     with pytest.raises(BadInput, match="is no file"):
         current_context(tmp_path / "kubeconfig")
+
+
+async def test_a_token_that_is_over_is_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    valid, asked = ["Bearer first"], []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request.headers.get("Authorization"))
+        if asked[-1] != valid[0]:
+            return web.json_response({"kind": "Status", "message": "Unauthorized"}, status=401)
+        return web.json_response({"gitVersion": "v1.37.2"})
+
+    app = web.Application()
+    app.router.add_get("/version", answer)
+    runner, url = await serve(app)
+    config = yaml.safe_load(write_kubeconfig(tmp_path, url).read_text())
+    config["users"] = [{"name": "u", "user": {"tokenFile": "token"}}]  # beside the kubeconfig, wherever we are
+    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(config))
+    (tmp_path / "token").write_text("first")
+    try:
+        async with HttpKube(tmp_path / "kubeconfig") as kube:
+            await kube.raw("/version")
+            valid[0] = "Bearer second"
+            (tmp_path / "token").write_text("second")
+            with pytest.raises(port.ApiError, match="401"):
+                await kube.raw("/version")  # just read: it would be the same
+            monkeypatch.setattr("harness.kube.http._RENEW_EACH_S", 0.0)
+            await kube.raw("/version")
+            (tmp_path / "token").unlink()
+            valid[0] = "Bearer third"
+            with pytest.raises(port.ApiError, match="401"):
+                await kube.raw("/version")
+    finally:
+        await runner.cleanup()
+    assert asked == ["Bearer first", "Bearer first", "Bearer first", "Bearer second", "Bearer second"]
+
+
+def test_a_program_for_credentials_that_never_answers_is_told(tmp_path: Path) -> None:
+    config = yaml.safe_load(write_kubeconfig(tmp_path, "http://127.0.0.1:9").read_text())
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "sleep", "args": ["60"]}
+    config["users"] = [{"name": "u", "user": {"exec": plugin}}]
+    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(config))
+    impatient = "import harness.kube.http as h; h._LOGIN_S = 0.2; from harness.cli import main; main()"
+    args = ["inspect", "--kubeconfig", str(tmp_path / "kubeconfig")]
+    done = subprocess.run(
+        [sys.executable, "-c", impatient, *args], capture_output=True, text=True, check=False, timeout=50
+    )
+    assert done.returncode == 64
+    assert "its program for credentials said nothing within 0.2 s" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -16,7 +16,7 @@ from fakes.clock import WallClock
 from fakes.kube.local import LocalKube
 from fakes.kube.store import Store
 from harness.errors import GuardRefused
-from harness.kube.port import LEASE, NAMESPACE, Json, NotFound
+from harness.kube.port import LEASE, NAMESPACE, ApiError, Json, NotFound, Resource
 from harness.run import lease as leases
 from harness.run.lease import DURATION_S, LEASE_FILE, RunLease, give_back, give_back_of, holder_of, living_holder
 
@@ -27,7 +27,8 @@ ELSEWHERE = "another-host/7/1/reports/x"
 
 class Setting:
     def __init__(self) -> None:
-        self.kube = LocalKube(Store(WallClock(NOW), Random(1)), "tests")
+        self.store = Store(WallClock(NOW), Random(1))
+        self.kube = LocalKube(self.store, "tests")
         self.now = NOW
 
     def lease(self, holder: str) -> RunLease:
@@ -104,6 +105,34 @@ async def test_it_is_kept_by_renewing_and_lost_to_whoever_takes_it(setting: Sett
     found = await setting.found()
     await setting.kube.update(LEASE, found | {"spec": found["spec"] | {"holderIdentity": "thief"}})
     assert "thief" in await keeping
+
+
+class Refusing(LocalKube):
+    """Its next answers are these codes, and then its own."""
+
+    codes: tuple[int, ...] = ()
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Json:
+        if self.codes:
+            code, *rest = self.codes
+            self.codes = tuple(rest)
+            raise ApiError(code, "Refused", "not now")
+        return await super().get(resource, name, namespace)
+
+
+@pytest.mark.looptime
+async def test_a_server_without_a_leader_takes_no_lease_away_and_a_token_that_is_over_does(setting: Setting) -> None:
+    setting.kube = refusing = Refusing(setting.store, "tests")
+    lease = setting.lease(ELSEWHERE)
+    await lease.acquire()
+    refusing.codes = (500, 503, 429)
+    keeping = asyncio.create_task(lease.keep())
+    await asyncio.sleep(3 * leases.RENEW_S + 1)
+    setting.now = NOW + timedelta(seconds=40)
+    await asyncio.sleep(leases.RENEW_S)
+    assert (await setting.found())["spec"]["renewTime"].startswith("2026-01-01T00:00:40")
+    refusing.codes = (401,)
+    assert "the lease could not be renewed: 401" in await keeping
 
 
 async def test_what_a_dead_run_held_is_given_back_by_its_note_and_only_that(setting: Setting, tmp_path: Path) -> None:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 import yaml
+from aiohttp import web
 
+from fakes.clock import WallClock
+from fakes.kube import Store, make_app
+from harness.clock import RunClock, monotonic_ns
 from harness.commands import run_command_line
 from harness.errors import BadInput, ExitCode, GuardRefused, HarnessError
 from harness.faults.fault import fidelity_on, why_unsupported
 from harness.faults.fidelity import KUBECONFIG, NOT_BUILT, Fidelity
+from harness.faults.heal import open_ground
 from harness.faults.registry import FAULTS
+from harness.kube.port import NAMESPACE
+from harness.targets.base import Connection
 
 ROOT = Path(__file__).parents[3]
 EXPERIMENT = ROOT / "tests" / "controlplane" / "foreign" / "llm-loses-pods.yaml"
@@ -89,3 +100,39 @@ def test_a_cluster_that_does_not_answer_is_no_pass(kubeconfig: Path) -> None:
 def test_up_starts_none_of_others() -> None:
     with pytest.raises(BadInput, match="is a cluster that is there already"):
         run_command_line(["up", "--target", "kubeconfig"])
+
+
+async def test_who_makes_another_context_current_leads_no_fault_and_no_undo_astray(tmp_path: Path) -> None:
+    runners, uids = [], []
+    raw: dict[str, Any] = {"apiVersion": "v1", "kind": "Config", "users": [{"name": "u", "user": {}}]}
+    raw |= {"current-context": "prod", "clusters": [], "contexts": []}
+    try:
+        for seed, name in enumerate(("prod", "staging")):
+            store = Store(WallClock(datetime.now(UTC)), Random(seed), window=50)
+            runner = web.AppRunner(make_app(store, bookmark_s=60))
+            runners.append(runner)
+            await runner.setup()
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            server = f"http://127.0.0.1:{runner.addresses[0][1]}"
+            raw["clusters"].append({"name": name, "cluster": {"server": server}})
+            raw["contexts"].append({"name": name, "context": {"cluster": name, "user": "u"}})
+            uids.append(store.find(NAMESPACE, "", "kube-system").object["metadata"]["uid"])
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(yaml.safe_dump(raw))
+        Connection(KUBECONFIG, kubeconfig, "http://s", None, "inference", 1.0, context="prod").write(
+            tmp_path / "c.json"
+        )
+        kubeconfig.write_text(yaml.safe_dump(raw | {"current-context": "staging"}))
+        connection = Connection.read(tmp_path / "c.json")
+        async with open_ground(tmp_path, connection, RunClock(monotonic_ns(), 1.0), healing=True) as ground:
+            found = await ground.kube.get(NAMESPACE, "kube-system")
+        assert uids[0] != uids[1] and found["metadata"]["uid"] == uids[0]
+    finally:
+        for runner in runners:
+            await runner.cleanup()
+
+
+def test_nobody_opens_the_cluster_of_a_run_without_its_context() -> None:
+    opened = re.compile(r"HttpKube\([\w.]*connection\.kubeconfig(?!, [\w.]*connection\.context)")
+    found = {str(f.relative_to(ROOT)) for f in (ROOT / "harness").rglob("*.py") if opened.search(f.read_text())}
+    assert found == set()
