@@ -104,7 +104,8 @@ async def _restore_fields(ground: Ground, undo: Undo) -> str:
             return f"{undo.object} is not there any more"
         except Conflict as error:
             raise TargetError(f"{undo.object} could not be restored: {error}") from error
-    said = f"{undo.object}: {len(_leaves(mine))} fields have their earlier value"
+    restored = len(_leaves(mine))
+    said = f"{undo.object}: {restored} {'field has its' if restored == 1 else 'fields have their'} earlier value"
     return said + (f"; left alone, for others wrote them since: {', '.join(others)}" if others else "")
 
 
