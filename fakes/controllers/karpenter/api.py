@@ -158,7 +158,8 @@ def condition(type: str, status: str, reason: str = "", message: str = "") -> Js
 
 def _ready(conditions: list[Json]) -> Json:
     found = {c["type"]: c["status"] for c in conditions}
-    parts = [(type, found.get(type, "Unknown")) for type in (LAUNCHED, REGISTERED, INITIALIZED)]
+    # The latest to change come first (operatorpkg, status/condition_set.go), and they change in this order.
+    parts = [(type, found.get(type, "Unknown")) for type in (INITIALIZED, REGISTERED, LAUNCHED)]
     wrong = ", ".join(f"{type}={status}" for type, status in parts if status != "True")
     if not wrong:
         return condition(READY, "True")

@@ -224,7 +224,8 @@ class Disruption:
             claim = self._view.claims.objects.get(("", candidate.name))
             if claim is None or is_terminating(claim):
                 continue
-            news = [api.condition(api.DISRUPTION_REASON, "True", decision.reason)] if on else []
+            reason = decision.reason
+            news = [api.condition(api.DISRUPTION_REASON, "True", reason, reason)] if on else []
             cleared = () if on else (api.DISRUPTION_REASON,)
             status = api.with_conditions(claim, news, self._wall.stamp(), cleared)
             await self._kube.update(NODE_CLAIM, merged(claim, status=status), subresource="status")

@@ -82,7 +82,9 @@ class NodeClaimLifecycle:
         }
         if node is None:
             news.append(api.condition(api.REGISTERED, "Unknown", "NodeNotFound", "Node not registered with cluster"))
-            news.append(api.condition(api.INITIALIZED, "Unknown", "NodeNotFound", "Node not registered with cluster"))
+            # Whether a claim is initialized is asked only once it has registered.
+            waits = "object is awaiting reconciliation"
+            news.append(api.condition(api.INITIALIZED, "Unknown", "AwaitingReconciliation", waits))
             await self._give_up_late(claim)
         else:
             if not await self._register(claim, node):

@@ -171,8 +171,7 @@ class Termination:
                 claim, api.condition(api.DRAINED, "False", "TerminationGracePeriodElapsed", said)
             )
         if leaving:
-            text = f"{len(leaving)} pods are waiting to be evicted"
-            await self._set(claim, api.condition(api.DRAINED, "Unknown", "Draining", text))
+            await self._set(claim, api.condition(api.DRAINED, "Unknown", "Draining", "Draining"))
             return False
         if await self._set(claim, api.condition(api.DRAINED, "True")):
             return False

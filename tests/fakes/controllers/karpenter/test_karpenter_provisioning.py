@@ -88,8 +88,8 @@ async def test_a_claims_conditions_name_what_it_waits_for() -> None:
             if claim["metadata"]["name"] == "on-demand-1" and found and found not in seen:
                 seen.append(found)
         assert seen == [
-            ("Unknown", "NodeNotFound"), ("Unknown", "NodeNotReady"), ("Unknown", "KnownEphemeralTaintsExist"),
-            ("Unknown", "ResourceNotRegistered"), ("True", "Initialized"),
+            ("Unknown", "AwaitingReconciliation"), ("Unknown", "NodeNotReady"),
+            ("Unknown", "KnownEphemeralTaintsExist"), ("Unknown", "ResourceNotRegistered"), ("True", "Initialized"),
         ]  # fmt: skip
         node = bench.node("on-demand-1")
         assert node is not None
