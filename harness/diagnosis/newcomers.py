@@ -7,6 +7,7 @@ from statistics import median
 
 from harness.checks.units import count, listed
 from harness.diagnosis.case import SHOWN, Case
+from harness.diagnosis.nodepools import closed
 from harness.diagnosis.scope import nodes_hit, pods_hit
 from harness.diagnosis.suspect import (
     CLOUD,
@@ -85,6 +86,9 @@ def _no_order(case: Case, stuck: Stuck) -> Iterator[Suspect]:
         " began)"
     )
     change = "see its log for these pods, its limits, and whether their requirements fit any of its pools"
+    if why := closed(case):
+        act += f": {listed(why)}"
+        change = "raise the limits, mend what keeps the NodePool from being ready, or add another to fall back to"
     breaks = LATE_REPLICAS | {"gang"}
     yield _suspect(case, stuck, PROVISIONER, act, "T2", breaks=breaks, change=change)
 

@@ -27,6 +27,11 @@ GUILTY = {
     "scale_up/bad-its-probe-never-passes": ("the readiness probe", "never passes"),
     "scale_up/bad-never-decided": ("the autoscaler", "never raised the size"),
     "scale_up/bad-no-cloud-capacity": ("the provisioner", "ordered no node"),
+    "scale_up/bad-its-nodepool-has-no-class": ("the provisioner", "NodePool gpu is not ready: NodeClassNotFound"),
+    "scale_up/bad-its-nodepool-is-at-its-limit": (
+        "the provisioner",
+        "NodePool gpu has the 2 GPUs that its limits allow",
+    ),
     "scale_up/bad-ready-but-no-traffic": ("", "added pod"),
     "scale_down/bad-thrash": ("the autoscaler", "turned the size"),
     "scale_down/bad-node-for-a-minute": ("the provisioner", "as soon as it came"),
