@@ -5,7 +5,7 @@ Rules as of Karpenter v1.15 pkg/controllers/state/statenode.go and pkg/utils/{pd
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -103,14 +103,9 @@ def reschedulable(pods: Iterable[Json]) -> tuple[Json, ...]:
     return tuple(p for p in pods if is_active(p) and not is_of_daemon_set(p))
 
 
-def disruption_cost(pods: Collection[Json], claim: Json, now: datetime, scale: float) -> float:
-    """Low for nodes whose pods are few, cheap to move, or soon to go anyhow."""
-    cost = sum(max(-10.0, min(10.0, _eviction_cost(p))) for p in pods)
-    lives_s = duration_s((claim.get("spec") or {}).get("expireAfter"))
-    if lives_s is None:
-        return cost
-    age_s = (now - parse_stamp(claim["metadata"]["creationTimestamp"])).total_seconds() * scale
-    return cost * max(0.0, min(1.0, (lives_s - age_s) / lives_s))
+def disruption_cost(pods: Iterable[Json]) -> float:
+    """Of moving these pods, and one for the node: what is cheap to move lowers it for no other."""
+    return 1.0 + sum(max(0.0, min(10.0, _eviction_cost(p))) for p in pods)
 
 
 def is_marked(claim: Json, type: str) -> bool:

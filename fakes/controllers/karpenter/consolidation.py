@@ -39,7 +39,7 @@ class Decision:
 def empty(candidates: Sequence[Candidate], allowed: Mapping[str, int]) -> Decision | None:
     """All empty nodes that the budgets let go."""
     left, found = dict(allowed), []
-    for candidate in _by_cost(candidates):
+    for candidate in _by_savings(candidates):
         if candidate.pods or candidate.rules.consolidate_after_s is None or left[candidate.rules.name] <= 0:
             continue
         left[candidate.rules.name] -= 1
@@ -70,7 +70,7 @@ def underutilized(
 ) -> Decision | None:
     """Several nodes at once if that works, else one."""
     left, found = dict(allowed), []
-    for candidate in _by_cost([c for c in candidates if c.rules.policy == WHEN_UNDERUTILIZED]):
+    for candidate in _by_savings([c for c in candidates if c.rules.policy == WHEN_UNDERUTILIZED]):
         if left[candidate.rules.name] > 0:
             left[candidate.rules.name] -= 1
             found.append(candidate)
@@ -169,8 +169,9 @@ def _moves_all(plan: Plan, candidates: Sequence[Candidate]) -> bool:
     return all(uid_of(pod) in placed and uid_of(pod) not in unplaced for c in candidates for pod in c.pods)
 
 
-def _by_cost(candidates: Sequence[Candidate]) -> list[Candidate]:
-    return sorted(candidates, key=lambda c: (c.cost, c.name))
+def _by_savings(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """What saves most for the trouble of moving its pods comes first."""
+    return sorted(candidates, key=lambda c: (-c.price / c.cost, c.name))
 
 
 def _is_spot(template: Template) -> bool:

@@ -128,16 +128,16 @@ class Disruption:
             if blocked is not None or node is None:
                 await self._say_blocked(claim, node, blocked)
                 continue
-            offering = self._view.cloud.pools.get(api.offering_of(claim))
+            offering, moved = self._view.cloud.pools.get(api.offering_of(claim)), reschedulable(pods)
             found.append(
                 Candidate(
                     node=node,
                     claim=claim,
                     rules=rule,
-                    pods=reschedulable(pods),
+                    pods=moved,
                     price=offering.price_per_hour if offering is not None else 0.0,
                     spot=(node["metadata"].get("labels") or {}).get(CAPACITY_TYPE) == "spot",
-                    cost=disruption_cost(pods, claim, now, scale),
+                    cost=disruption_cost(moved),
                 )
             )
         return found
