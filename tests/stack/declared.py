@@ -61,5 +61,10 @@ def _of(name: str, says: Mapping[str, Any]) -> list[Expected]:
 def _agreement(name: str, agree: Mapping[str, Any]) -> Agreement:
     explained = tuple(Explained(pattern, reason) for pattern, reason in (agree.get("explained") or {}).items())
     return Agreement(
-        name, tuple(agree["objects"]), float(agree["within_s"]), explained, float(agree.get("settle_s", 0))
+        name,
+        tuple(agree["objects"]),
+        float(agree["within_s"]),
+        explained,
+        float(agree.get("settle_s", 0)),
+        by_role=bool(agree.get("by_role", False)),
     )

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -24,15 +24,20 @@ from bothsides.recording import Seen
 from bothsides.stage import Explained, Scenario, Stage
 
 from harness.clock import NS_PER_S
+from harness.faults.holding import HoldFault
+from harness.faults.registry import FAULTS
 from harness.history.reader import History
-from harness.history.tables import FaultStage, ObjectEventType
-from harness.kube.port import EVENT, EventType
+from harness.history.tables import FaultEvent, FaultStage, ObjectEventType
+from harness.kube.port import EVENT, NODE_CLAIM, EventType
 from harness.run.record.recorder import RECORDED
 
 RESOURCES = {resource.kind: resource for resource in RECORDED if resource != EVENT}
 """Events are dropped and merged, so nothing is concluded from them here."""
 _NUMBER = re.compile(r"-\d+$")
 """Members of a gang are told apart by it, and by nothing else: which of them is preempted, a real scheduler draws."""
+
+ROLES = ("the first", "the second", "the third", "the fourth")
+"""Of NodeClaims; further ones keep their names, and agree with nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,9 @@ class Agreement:
     settle_s: float = 0.0
     placement: bool = False
     """Whether it matters on which node a pod is."""
+    by_role: bool = False
+    """Whether NodeClaims, whose names are drawn, are called by the order in which they came. Times are then those of
+    the load, and what was so before it was so at its start."""
 
 
 def compared(agreement: Agreement, embedded: Lives, real: Lives) -> Comparison:
@@ -60,7 +68,9 @@ def compared(agreement: Agreement, embedded: Lives, real: Lives) -> Comparison:
 def wanted_lives(agreement: Agreement, history: History) -> Lives:
     """What of a recording is compared."""
     namespace = history.run.workload.get("namespace", "")
-    every = lives_of(_scenario(agreement), Played(tuple(_seen(history)), (), 0.0, namespace, 0.0))
+    seen = tuple(_seen(history))
+    seen = tuple(_by_role(seen)) if agreement.by_role else seen
+    every = lives_of(_scenario(agreement), Played(seen, (), 0.0, namespace, 0.0))
     wanted: Lives = {}
     for alias, each in every.items():
         if any(fnmatchcase(alias, pattern) for pattern in agreement.objects):
@@ -69,7 +79,7 @@ def wanted_lives(agreement: Agreement, history: History) -> Lives:
     steps = [steps for each in wanted.values() for life in each for steps in life.tracks.values()]
     began_s = min((t_s for track in steps for t_s, _ in track), default=0.0)
     for track in steps:
-        track[:] = [(t_s - began_s, value) for t_s, value in track]
+        track[:] = [(max(0.0, t_s) if agreement.by_role else t_s - began_s, value) for t_s, value in track]
     return wanted
 
 
@@ -96,8 +106,8 @@ def _scenario(agreement: Agreement) -> Scenario:
 
 
 def _seen(history: History) -> Iterator[Seen]:
-    healing = (f.t_ns for f in history.faults if f.stage is FaultStage.HEALING)
-    until_ns = min(healing, default=history.run.load_end_ns)
+    undone = (f.t_ns for f in history.faults if f.stage is FaultStage.HEALING or _undoes_itself(f))
+    until_ns = min(undone, default=history.run.load_end_ns)
     for event in history.objects:
         if event.t_ns >= until_ns:
             break
@@ -107,6 +117,20 @@ def _seen(history: History) -> Iterator[Seen]:
         t_s = (event.t_ns - history.run.load_start_ns) / NS_PER_S * history.run.time_scale
         gone = event.type is ObjectEventType.DELETED
         yield Seen(t_s, resource, EventType.DELETED if gone else EventType.MODIFIED, event.object)
+
+
+def _undoes_itself(event: FaultEvent) -> bool:
+    return event.stage is FaultStage.ENDED and issubclass(FAULTS[event.fault], HoldFault)
+
+
+def _by_role(seen: Sequence[Seen]) -> Iterator[Seen]:
+    names = dict.fromkeys(s.object["metadata"]["name"] for s in seen if s.resource == NODE_CLAIM)
+    roles = dict(zip(names, ROLES, strict=False))
+    for each in seen:
+        meta = each.object["metadata"]
+        if each.resource == NODE_CLAIM and meta["name"] in roles:
+            meta = {**meta, "name": roles[meta["name"]]}
+        yield replace(each, object={**each.object, "metadata": meta})
 
 
 async def _nothing(stage: Stage) -> None:

@@ -131,6 +131,10 @@ def pod_group(obj: Json, names: Names) -> Tracks:
     return {**_common(obj, names), **_conditions(obj, names)}
 
 
+def node_claim(obj: Json, names: Names) -> Tracks:
+    return {**_common(obj, names), **_conditions(obj, names)}
+
+
 def namespace(obj: Json, names: Names) -> Tracks:
     return {**_common(obj, names), "phase": (obj.get("status") or {}).get("phase", ""), **_conditions(obj, names)}
 
@@ -148,6 +152,7 @@ VIEWS: dict[str, Callable[[Json, Names], Tracks]] = {
     "Node": node,
     "EndpointSlice": endpoint_slice,
     "PodGroup": pod_group,
+    "NodeClaim": node_claim,
     "Namespace": namespace,
 }
 
