@@ -12,11 +12,17 @@ from harness.errors import BadInput, ExitCode
 stack = typer.Typer(
     name="stack",
     help="Real components beside a real control plane: Karpenter, Kueue, KEDA and others, built from Go modules.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode=None,
 )
 JsonOpt = Annotated[bool, typer.Option("--json", help="For programs.")]
 BinDirOpt = Annotated[Path | None, typer.Option(help="Where programs are looked for before the cache of `build`.")]
+
+
+@stack.callback()
+def say_what_there_is(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @stack.command("list")
@@ -31,7 +37,9 @@ def list_components(json: JsonOpt = False) -> ExitCode:
 @stack.command("build")
 def build_components(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="As `list` names them.")] = None,
-    cheap: Annotated[bool, typer.Option("--cheap", help="Those that take minutes, with the control plane.")] = False,
+    cheap: Annotated[
+        bool, typer.Option("--cheap", help="Those that take minutes, with the control plane; and NAME....")
+    ] = False,
     everything: Annotated[bool, typer.Option("--all", help="All of them (an hour on 2 cores from nothing).")] = False,
 ) -> ExitCode:
     """Build components into the user's cache, once each; cut short, it goes on where it was."""

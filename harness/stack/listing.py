@@ -104,7 +104,6 @@ def build_all(names: Sequence[str], say: Say, folder: Path | None = None) -> lis
 
 
 def which(names: Sequence[str], *, cheap: bool, everything: bool) -> list[str]:
-    """The names to build: those given, or the cheap ones, or all."""
-    if everything:
-        return [row.name for row in rows()]
-    return [row.name for row in rows() if row.cheap] if cheap else list(names)
+    """The names to build: the cheap ones, or all, and those given beside them, each once."""
+    asked = [row.name for row in rows() if everything or (cheap and row.cheap)]
+    return list(dict.fromkeys([*asked, *names]))

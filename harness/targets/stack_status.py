@@ -9,12 +9,14 @@ from typing import Any
 
 import httpx
 
-from harness.errors import TargetError
+from harness.errors import BadInput, TargetError
 from harness.targets.base import CONNECTION_FILE, Connection
 
 
 def programs(folder: Path) -> list[dict[str, Any]]:
-    """TargetError where no cluster with real programs is up in ``folder``."""
+    """BadInput where no cluster is up in ``folder``, TargetError where one is that has no real programs or is gone."""
+    if not (folder / CONNECTION_FILE).exists():
+        raise BadInput("no cluster of ours is up in this folder", hint="gpu-harness stack up NAME... starts one")
     connection = Connection.read(folder / CONNECTION_FILE)
     if connection.stack_url is None:
         raise TargetError(f"the cluster that is up runs no real program (target {connection.target})")
