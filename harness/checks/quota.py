@@ -1,12 +1,14 @@
-"""A queue gives no more GPUs than its quota, holds nobody back for whom there is quota, and who lost it lets go."""
+"""A queue gives no more GPUs than its quota, holds nobody back for whom there is quota, lets who is admitted run, and
+gets back what it takes away."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.checks.quota_books import Books, admitted, finished, is_of, owner
+from harness.checks.quota_spans import Open, Span
+from harness.checks.quota_stuck import gated, put_off, unadmitted
 from harness.checks.sight import blind
 from harness.checks.story import moment, tell
 from harness.checks.units import both, count, scenario_s, span_ns
@@ -22,27 +24,15 @@ NEEDS = ("machine_did_not_stall",)
 _BLINDING = frozenset({"ClusterQueue", "LocalQueue", "Workload", "Pod"})
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A time in which one of the promises did not hold. ``what`` says it of ``name``, in words without the length."""
-
-    name: str
-    what: str
-    start_ns: int
-    end_ns: int
-
-    @property
-    def length_ns(self) -> int:
-        return self.end_ns - self.start_ns
-
-
 def quota(history: History, spec: QuotaSpec) -> Finding:
     """Kueue's own books (its Workloads, ClusterQueues and LocalQueues), counted in GPUs, beside the pods themselves.
 
     What was given to a workload whose pods have all ended is free. A pod may hold its GPUs for `leave_s_max` after its
     workload lost its quota, or without ever having had any. A workload waits too long when there is quota for it, its
     own or what its queue may borrow, for more than `waiting_s_max`; in a queue of StrictFIFO only who is first is held
-    back by nobody.
+    back by nobody. A pod of an admitted workload may have Kueue's scheduling gate for `gates_s_max`, a workload may
+    hold quota without being admitted (its admission checks) for `unadmitted_s_max`, and one that was evicted, by a
+    check that says Retry for instance, must be in its queue again within `requeued_s_max`.
 
     UNKNOWN without a workload in a queue, and when the recorder was blind for queues, workloads or pods and nothing
     was seen to be wrong outside of that time.
@@ -51,7 +41,15 @@ def quota(history: History, spec: QuotaSpec) -> Finding:
     scale = history.run.time_scale
     over, idle = walked(history, workloads)
     held = list(holding(history, workloads))
-    limits = ((over, spec.over_s_max), (idle, spec.waiting_s_max), (held, spec.leave_s_max))
+    names = named(workloads)
+    limits = (
+        (over, spec.over_s_max),
+        (idle, spec.waiting_s_max),
+        (held, spec.leave_s_max),
+        (shut := gated(history, workloads), spec.gates_s_max),
+        (unadmitted(history, workloads, names), spec.unadmitted_s_max),
+        (put_off(history, workloads, names), spec.requeued_s_max),
+    )
     long = [(s, limit_s) for spans, limit_s in limits for s in spans if s.length_ns > span_ns(limit_s, scale)]
     wrong = [(s, limit_s) for s, limit_s in long if blind(history, _BLINDING, s.start_ns, s.end_ns) is None]
     ever = [life for life in workloads if life.when(admitted)]
@@ -75,12 +73,16 @@ def quota(history: History, spec: QuotaSpec) -> Finding:
             f"free quota for longer than {waited} (limit {spec.waiting_s_max:.0f} s), no pod held GPUs without it for "
             f"longer than {left} (limit {spec.leave_s_max:.0f} s)"
         )
+        if shut:
+            took = both(max(s.length_ns for s in shut), scale)
+            sentence += f"; {count(len(shut), 'gate')} gone within {took} of the admission"
     numbers: dict[str, Value] = {
         "workloads": len(workloads),
         "admitted": len(ever),
         "over_quota": len(over),
         "waited_s_longest": scenario_s(max((s.length_ns for s in idle), default=0), scale),
         "held_s_longest": scenario_s(max((s.length_ns for s in held), default=0), scale),
+        "gates": len(shut),
     }
     rows = tuple(
         Evidence(f"objects:{s.name}", s.start_ns, f"{s.name} {s.what} for {both(s.length_ns, scale)}") for s, _ in wrong
@@ -98,12 +100,17 @@ def _story(history: History, wrong: Sequence[Span], sentence: str) -> str:
     )
 
 
+def named(workloads: Sequence[Life]) -> dict[str, str]:
+    """By their uid, by what they stand for."""
+    return {life.uid: "{} {}".format(*owner(life)).strip() or life.name for life in workloads}
+
+
 def walked(history: History, workloads: Sequence[Life]) -> tuple[list[Span], list[Span]]:
     """Times over quota, and times of waiting beside free quota."""
     locals_ = lives(history.objects, "LocalQueue")
     books = Books({(q.namespace, q.name): str(q.last.get("spec", {}).get("clusterQueue", "")) for q in locals_})
-    names = {life.uid: "{} {}".format(*owner(life)).strip() or life.name for life in workloads}
-    over, idle = _Open(), _Open()
+    names = named(workloads)
+    over, idle = Open(), Open()
     pods = {p.uid: [w.uid for w in workloads if is_of(p, w)] for p in lives(history.objects, "Pod")}
     alive: dict[str, set[str]] = {}
     watched = [pod for pod in lives(history.objects, "Pod") if pods[pod.uid]]
@@ -123,25 +130,6 @@ def walked(history: History, workloads: Sequence[Life]) -> tuple[list[Span], lis
     return over.closed(until), idle.closed(until)
 
 
-class _Open:
-    """Conditions by name, from when on they hold until they do not."""
-
-    def __init__(self) -> None:
-        self._since: dict[str, tuple[int, str]] = {}
-        self._found: list[Span] = []
-
-    def at(self, t_ns: int, now: dict[str, str]) -> None:
-        for name in [name for name in self._since if name not in now]:
-            start, what = self._since.pop(name)
-            self._found.append(Span(name, what, start, t_ns))
-        for name, what in now.items():
-            self._since.setdefault(name, (t_ns, what))
-
-    def closed(self, until_ns: int) -> list[Span]:
-        self.at(until_ns, {})
-        return self._found
-
-
 def holding(history: History, workloads: Sequence[Life]) -> Iterator[Span]:
     """Times in which a pod had GPUs and its workload no quota."""
     until = history.recorded_until_ns
@@ -152,7 +140,7 @@ def holding(history: History, workloads: Sequence[Life]) -> Iterator[Span]:
             continue
         over = pod.when(terminal) or pod.gone
         end_ns = over.t_ns if over else until
-        open_ = _Open()
+        open_ = Open()
         for t_ns, has in _admissions(mine):
             if t_ns > end_ns:
                 break

@@ -74,7 +74,13 @@ def finished(workload: Json) -> bool:
 def waits(workload: Json) -> bool:
     """Wants quota and has none. One that its owner took out of the queue (``active: false``) wants none."""
     active = workload.get("spec", {}).get("active") is not False
-    return active and not finished(workload) and given(workload) is None and not _deleted(workload)
+    here = not finished(workload) and not _deleted(workload) and not backing_off(workload)
+    return active and here and given(workload) is None
+
+
+def backing_off(workload: Json) -> bool:
+    """Evicted, and not in its queue again yet: Kueue puts it off for longer each time."""
+    return condition(workload, "Requeued").get("status") == "False"
 
 
 def _deleted(obj: Json) -> bool:
@@ -108,9 +114,9 @@ def is_of(pod: Life, workload: Life) -> bool:
     kind, name = owner(workload)
     if pod.namespace != workload.namespace or not name:
         return False
-    if kind == "Pod":
-        return pod.name == name
     labels = pod.last.get("metadata", {}).get("labels") or {}
+    if kind == "Pod":  # a group of plain pods has one workload, by the group's name
+        return pod.name == name or labels.get("kueue.x-k8s.io/pod-group-name") == workload.name
     return kind in _NAMED_BY and labels.get(_NAMED_BY[kind]) == name
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.checks.quota import Span, holding, walked
+from harness.checks.quota import holding, named, walked
 from harness.checks.quota_books import owner
+from harness.checks.quota_spans import Span
+from harness.checks.quota_stuck import gated, put_off, unadmitted
 from harness.diagnosis.case import SHOWN, Case
 from harness.diagnosis.gone import process_gone
 from harness.diagnosis.suspect import QUEUES, Suspect
@@ -21,6 +23,7 @@ _PROGRAM = "kueue"
 def queues(case: Case) -> Iterator[Suspect]:
     workloads = case.of("Workload")
     over, idle = walked(case.history, workloads)
+    names = named(workloads)
     for spans, say, change in (
         (over, "{name} {what}", "see who else writes admissions, and whether two queues count the same quota"),
         (idle, "left {name} without quota: it {what}", "see its log of that workload, and whether it runs at all"),
@@ -28,6 +31,21 @@ def queues(case: Case) -> Iterator[Suspect]:
             list(holding(case.history, workloads)),
             "did not get back what it took away: {name} {what}",
             "see whether whoever owns the pod suspends it, and the pod's own grace",
+        ),
+        (
+            gated(case.history, workloads),
+            "admitted {name} and did not let it be scheduled: it {what}",
+            "see its log of that pod, and whether its webhooks and its pod integration run",
+        ),
+        (
+            unadmitted(case.history, workloads, names),
+            "kept quota for {name}, which {what}",
+            "see the controller of that admission check: Kueue waits for its answer for ever",
+        ),
+        (
+            put_off(case.history, workloads, names),
+            "left {name} out of its queue: it {what}",
+            "see requeuingStrategy, and what the check says that asked for it",
         ),
     ):
         if long := [span for span in spans if span.length_ns > case.ns(_LONG_S)]:

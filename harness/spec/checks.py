@@ -275,6 +275,9 @@ class QuotaSpec(CheckSpec):
     waiting_s_max: Seconds = 60.0
     leave_s_max: Seconds = 120.0
     """For a pod whose workload lost its quota, its grace included."""
+    gates_s_max: Seconds = 60.0
+    unadmitted_s_max: Seconds = 120.0
+    requeued_s_max: Seconds = 300.0
 
 
 CHECK_SPECS: dict[str, type[CheckSpec]] = {

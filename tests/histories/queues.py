@@ -57,3 +57,37 @@ def runs(story: Story, at_s: float, job: str, number: int = 0) -> str:
     story.pod(name, "on-demand-1", at_s, bound_s=at_s, app="train")
     story.change(at_s, "Pod", name, lambda p: p["metadata"]["labels"].update({"batch.kubernetes.io/job-name": job}))
     return name
+
+
+def reserves(story: Story, at_s: float, job: str, gpus: int, state: str = "Pending", of: str = "q") -> None:
+    """It gets quota, and an admission check has not said Ready yet."""
+    sets = [{"name": "main", "count": gpus, "resourceUsage": {"nvidia.com/gpu": str(gpus)}}]
+    status = {
+        "admission": {"clusterQueue": of, "podSetAssignments": sets},
+        "admissionChecks": [{"name": "room", "state": state}],
+        "conditions": [{"type": "QuotaReserved", "status": "True"}],
+    }
+    story.change(at_s, "Workload", f"job-{job}", lambda w: w.update(status=status))
+
+
+def put_off(story: Story, at_s: float, job: str) -> None:
+    """Its check says Retry: it is evicted, and not in the queue before Kueue takes it back."""
+    conditions = [{"type": t, "status": "False"} for t in ("QuotaReserved", "Admitted")]
+    conditions += [{"type": "Evicted", "status": "True", "reason": "AdmissionCheck"}]
+    conditions += [{"type": "Requeued", "status": "False", "reason": "AdmissionCheck"}]
+    story.change(at_s, "Workload", f"job-{job}", lambda w: w.update(status={"conditions": conditions}))
+
+
+def shut(story: Story, at_s: float, job: str, number: int = 0) -> str:
+    """A pod of the Job behind Kueue's gate."""
+    name = f"{job}-{number}"
+    story.pod(name, None, at_s, app="train")
+    labels = {"batch.kubernetes.io/job-name": job}
+    story.change(at_s, "Pod", name, lambda p: p["metadata"]["labels"].update(labels))
+    gates = [{"name": "kueue.x-k8s.io/admission"}]
+    story.change(at_s, "Pod", name, lambda p: p["spec"].update(schedulingGates=gates))
+    return name
+
+
+def opens(story: Story, at_s: float, pod: str) -> None:
+    story.change(at_s, "Pod", pod, lambda p: p["spec"].pop("schedulingGates"))
