@@ -75,7 +75,8 @@ def wanted_lives(agreement: Agreement, history: History) -> Lives:
     for alias, each in every.items():
         if any(fnmatchcase(alias, pattern) for pattern in agreement.objects):
             wanted.setdefault(_NUMBER.sub("-*", alias), []).extend(each)
-    _begin_warm(wanted, history)
+    if not agreement.by_role:  # there what was before the load counts as at its beginning
+        _begin_warm(wanted, history)
     steps = [steps for each in wanted.values() for life in each for steps in life.tracks.values()]
     began_s = min((t_s for track in steps for t_s, _ in track), default=0.0)
     for track in steps:
