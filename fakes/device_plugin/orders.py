@@ -18,7 +18,8 @@ LOOK_S = 0.2
 
 async def follow_file(path: Path, plugin: Plugin, say: Say) -> None:
     """``{"nvidia.com/gpu": {"unhealthy": 2}, "*": {…}}``: all that is not at its default, the file as a whole. Without
-    the file, all is. A file that makes no sense changes nothing, and is complained of once."""
+    the file, all is. A file that makes no sense changes nothing, and is complained of once. What was read stands in
+    ``taken_of(path)``: whoever wrote the file can see from when on it holds."""
     seen: bytes | None = None
     while True:
         now = _read(path)
@@ -27,8 +28,13 @@ async def follow_file(path: Path, plugin: Plugin, say: Say) -> None:
                 plugin.set_all(_wanted(now))
             except ControlError as error:
                 say("bad_order", file=str(path), error=str(error))
+            _tell(taken_of(path), now)
         seen = now
         await asyncio.sleep(LOOK_S)
+
+
+def taken_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.taken")
 
 
 @contextlib.asynccontextmanager
@@ -80,6 +86,16 @@ def _read(path: Path) -> bytes | None:
         return path.read_bytes()
     except OSError:
         return None
+
+
+def _tell(path: Path, content: bytes | None) -> None:
+    with contextlib.suppress(OSError):  # a folder that may only be read: nobody waits for it there
+        if content is None:
+            path.unlink(missing_ok=True)
+            return
+        part = path.with_name(f"{path.name}.part")
+        part.write_bytes(content)
+        part.rename(path)
 
 
 def _wanted(content: bytes | None) -> dict[str, dict[str, Any]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fakes.device_plugin.orders import taken_of
 from fakes.device_plugin.switches import ALL
 from fakes.nodes.machine import Machine
 from harness.errors import TargetError
@@ -25,6 +26,8 @@ from harness.targets.node.programs import SWITCHES_FILE, Setting, files, import_
 
 UP_WITHIN_S = 60.0
 POLL_S = 0.05
+TAKEN_S = 1.0
+"""A device plugin looks at its switches every 0.2 s; one that stands still is not waited for."""
 UNSHARE = ("unshare", "--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc")
 
 
@@ -167,9 +170,17 @@ class NamespaceMachines:
         await self.restart_kubelet(node)
 
     async def switch_plugin(self, node: str, switches: Mapping[str, Any]) -> None:
-        self._machine(node)
+        """Returns when the plugin goes by it, for a pod that is bound right then may be admitted within milliseconds.
+        A plugin that stands still, or is not there, does once it can."""
+        machine = self._machine(node)
         self._switches[node] = dict(switches)
         self._write_switches(node)
+        if machine.pool.gpus and node in self._running:
+            file = self._state(node) / SWITCHES_FILE
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TAKEN_S):
+                    while not taken_of(file).exists() or taken_of(file).read_bytes() != file.read_bytes():
+                        await asyncio.sleep(POLL_S)
 
     async def close(self) -> None:
         await asyncio.gather(*(self.power_off(node) for node in list(self._running)))

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from kubelet_side import WITHIN_S, KubeletSide, calling
 
+from fakes.device_plugin.orders import taken_of
+
 GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"
 Words = tuple[str, ...]
 
@@ -57,6 +59,7 @@ async def test_switches_by_environment_file_and_socket(folder: Path, kubelet: Ku
         _replace(file, {"*": {"unhealthy": 2}, MIG: {"count": 1}})
         assert list((await lists.nth(2)).values()).count("Unhealthy") == 2
         assert len(lists.seen[1]) == 4, "a file is all that is turned"
+        assert taken_of(file).read_bytes() == file.read_bytes(), "whoever wrote it can see that it holds"
         code, out, _ = await _ask("turn", "unhealthy", "4", "--resource", GPU, "--socket", str(socket))
         assert code == 0
         assert json.loads(out)[GPU]["switches"] == {"unhealthy": 4}
