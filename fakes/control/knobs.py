@@ -96,18 +96,26 @@ async def done(deed: Awaitable[None] | None) -> None:
         await deed
 
 
+_MOST = 1e300
+"""Of a number, so that arithmetic on it stays finite."""
+
+
 def number(at_least: float = 0.0, at_most: float = math.inf) -> Check:
     def check(value: Value) -> str | None:
-        ok = not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value)
-        return None if ok and at_least <= value <= at_most else f"must be a number from {at_least:g} to {at_most:g}"
+        ok = not isinstance(value, bool) and isinstance(value, int | float)
+        # In this order, for a whole number of hundreds of digits is too much for isfinite.
+        ok = ok and at_least <= value <= at_most and abs(value) <= _MOST and math.isfinite(value)
+        return None if ok else f"must be a number from {at_least:g} to {at_most:g}"
 
     return check
 
 
-def whole(at_least: int = 0) -> Check:
+def whole(at_least: int = 0, at_most: int | None = None) -> Check:
+    upto = "or more" if at_most is None else f"to {at_most}"
+
     def check(value: Value) -> str | None:
         ok = not isinstance(value, bool) and isinstance(value, int) and value >= at_least
-        return None if ok else f"must be a whole number, {at_least} or more"
+        return None if ok and (at_most is None or value <= at_most) else f"must be a whole number, {at_least} {upto}"
 
     return check
 

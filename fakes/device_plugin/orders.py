@@ -44,7 +44,7 @@ async def listen(path: Path, plugin: Plugin) -> AsyncIterator[None]:
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.closing(writer):
-            while line := await reader.readline():
+            while line := await _line(reader):
                 writer.write(json.dumps(_obey(plugin, line)).encode() + b"\n")
                 await writer.drain()
 
@@ -57,13 +57,24 @@ async def listen(path: Path, plugin: Plugin) -> AsyncIterator[None]:
         path.unlink(missing_ok=True)
 
 
+async def _line(reader: asyncio.StreamReader) -> bytes:
+    """One that is longer than any order is no JSON."""
+    try:
+        return await reader.readline()
+    except ValueError:
+        return b"too long"
+
+
 async def order(path: Path, message: dict[str, Any]) -> dict[str, Any]:
     """The other end of ``listen``."""
     reader, writer = await asyncio.open_unix_connection(path)
     with contextlib.closing(writer):
         writer.write(json.dumps(message).encode() + b"\n")
         await writer.drain()
-        answer: dict[str, Any] = json.loads(await reader.readline())
+        line = await reader.readline()
+        if not line:
+            raise ConnectionResetError(f"{path}: the plugin ended before it answered")
+        answer: dict[str, Any] = json.loads(line)
         return answer
 
 
@@ -74,7 +85,7 @@ def _obey(plugin: Plugin, line: bytes) -> dict[str, Any]:
             raise BadValue('an order is {"switch": NAME, "value": VALUE, "resource": NAME}, or {}')
         if message:
             plugin.turn(str(message.get("switch")), str(message.get("resource", "*")), message.get("value"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return {"error": f"not JSON: {error}"}
     except ControlError as error:
         return {"error": str(error)}
@@ -103,7 +114,7 @@ def _wanted(content: bytes | None) -> dict[str, dict[str, Any]]:
         return {}
     try:
         wanted = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadValue(f"not JSON: {error}") from error
     if not isinstance(wanted, dict) or not all(isinstance(values, dict) for values in wanted.values()):
         raise BadValue('must be {"RESOURCE or *": {"SWITCH": VALUE}}')

@@ -90,11 +90,14 @@ class Registered:
             return
         if self._server is not None and self._with is not None:
             self._say("kubelet_restarted")
-        await self._serve()
         try:
+            await self._serve()
             await self._register()
         except grpc.aio.AioRpcError as error:
             self._say("not_registered", error=f"{error.code().name}: {error.details()}")
+            return
+        except (OSError, RuntimeError) as error:  # the latter is gRPC's, for a socket that it cannot make
+            self._say("not_registered", error=str(error))
             return
         self._with = now
         self._say("registered", socket=self._own.name)

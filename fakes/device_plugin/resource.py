@@ -8,6 +8,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+MOST_DEVICES = 4096
+"""Of one resource: their list still fits a message of the kubelet's."""
 _IDS = uuid.UUID("b8c6ad1e-0b0f-4a8e-9a57-0c3f0f7c6f0e")
 """Under it the ids of devices are made: the same node has the same devices whenever its plugin starts."""
 
@@ -46,6 +48,8 @@ class Resource:
 
 def read_resources(texts: Sequence[str], numa_nodes: int = 1) -> list[Resource]:
     """Of ``NAME=COUNT``, several in one text with commas between. Raises ``BadResource``."""
+    if numa_nodes < 1:
+        raise BadResource(f"{numa_nodes} NUMA nodes: there is at least one")
     found: dict[str, Resource] = {}
     for text in (part.strip() for whole in texts for part in whole.split(",") if part.strip()):
         name, _, count = text.partition("=")
@@ -53,6 +57,8 @@ def read_resources(texts: Sequence[str], numa_nodes: int = 1) -> list[Resource]:
             raise BadResource(f"{text!r}: the name must be DOMAIN/NAME, e.g. nvidia.com/gpu=4")
         if not count.isdecimal():
             raise BadResource(f"{text!r}: after the name comes how many there are, e.g. {name}=4")
+        if len(count) > len(str(MOST_DEVICES)) or int(count) > MOST_DEVICES:
+            raise BadResource(f"{text!r}: a node has at most {MOST_DEVICES} of them")
         if name in found:
             raise BadResource(f"{name} is there twice")
         found[name] = Resource(name, int(count), numa_nodes)

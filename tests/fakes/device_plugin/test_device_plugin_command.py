@@ -82,6 +82,13 @@ async def test_a_bad_order_changes_nothing(folder: Path, kubelet: KubeletSide) -
                 assert why in (await _said(process.stdout, "bad_order"))["error"]
             file.write_text(json.dumps({"*": {"unhealthy": 3, "allocate_s": "x"}}))
             assert "allocate_s" in (await _said(process.stdout, "bad_order"))["error"]
+            file.write_text('{"*": {"allocate_s": 1' + "0" * 400 + "}}")
+            assert "allocate_s" in (await _said(process.stdout, "bad_order"))["error"]
+            file.write_text('{"*": ' + "[" * 100_000)
+            assert "not JSON" in (await _said(process.stdout, "bad_order"))["error"]
+            for value, why in (("1" + "0" * 30, "to 4096"), ("4097", "to 4096"), ("x" * 70_000, "not JSON")):
+                code, out, err = await _ask("turn", "count", value, "--socket", str(socket))
+                assert (code, why in json.loads(out)["error"], err) == (64, True, "")
             code, out, _ = await _ask("turn", "count", "lots", "--socket", str(socket))
             assert (code, "whole number" in json.loads(out)["error"]) == (64, True)
             code, out, _ = await _ask("show", "--socket", str(socket))
@@ -100,10 +107,24 @@ async def test_bad_words_are_answered_in_one_line(tmp_path: Path) -> None:
     assert "allocate_hangs" in out
 
 
-async def test_a_bad_value_in_the_environment_is_refused(folder: Path) -> None:
-    process = await _spawn(("--dir", str(folder)), {"GPU_PLUGIN_COUNT": "many"})
+@pytest.mark.parametrize(
+    "words, env, why",
+    [
+        ((), {"GPU_PLUGIN_COUNT": "many"}, "count"),
+        ((), {"GPU_PLUGIN_UNHEALTY": "2"}, "there is no switch unhealty"),
+        (("--resources", f"{GPU}=100000"), {}, "at most 4096"),
+        (("--numa-nodes", "0"), {}, "there is at least one"),
+    ],
+)
+async def test_what_means_nothing_is_refused(folder: Path, words: Words, env: dict[str, str], why: str) -> None:
+    process = await _spawn(("--dir", str(folder), *words), env)
     _, err = await asyncio.wait_for(process.communicate(), WITHIN_S)
-    assert (process.returncode, b"Traceback" in err, b"count" in err) == (64, False, True)
+    assert (process.returncode, "Traceback" in err.decode(), why in err.decode()) == (64, False, True)
+
+
+async def test_the_variables_of_a_service_of_that_name_are_none_of_ours(folder: Path, kubelet: KubeletSide) -> None:
+    async with _plugin(folder, GPU_PLUGIN_SERVICE_HOST="10.0.0.1", GPU_PLUGIN_PORT="tcp://10.0.0.1:80"):
+        await kubelet.has_registered(1)
 
 
 async def _said(out: asyncio.StreamReader, event: str) -> dict[str, Any]:
