@@ -24,7 +24,7 @@ from harness.faults.port import Ground, LoadControl
 from harness.faults.undo import UNDO_FILE, Undo, replay
 from harness.faults.undoing import by_hand
 from harness.kube.http import HttpKube
-from harness.kube.port import CONFIG_MAP, ApiError, Json
+from harness.kube.port import CONFIG_MAP, NAMESPACE, ApiError, Json, NotFound
 from harness.run.lease import NAME, give_back_of, living_holder
 from harness.run.sweeping import Found, Leftover, tell
 from harness.targets.base import CONNECTION_FILE, Connection
@@ -67,10 +67,23 @@ async def sweep_cluster(connection: Connection, *, heal: bool) -> list[Leftover]
     async with HttpKube(connection.kubeconfig, connection.context) as kube:
         try:
             fingerprint = await kube.fingerprint()
+            await _check_namespace(kube, connection.namespace)
             kept = await kube.list(CONFIG_MAP, connection.namespace, label_selector=f"{KEPT_LABEL}={KEPT_VALUE}")
         except (ApiError, OSError) as error:
             raise TargetError(f"the journals of the cluster cannot be read: {error}") from error
         return [await _sweep_one(kube, connection, fingerprint, item, heal) for item in kept.items]
+
+
+async def _check_namespace(kube: HttpKube, name: str) -> None:
+    """BadInput for one that is not there: a mistyped name has no journal, and nothing would be left, it seems."""
+    try:
+        await kube.get(NAMESPACE, name)
+    except NotFound as error:
+        raise BadInput(
+            f"there is no namespace {name}", where=Where("--namespace"), hint="of the run's workload"
+        ) from error
+    except ApiError:
+        return  # not ours to read
 
 
 async def _sweep_one(kube: HttpKube, connection: Connection, fingerprint: str, kept: Json, heal: bool) -> Leftover:

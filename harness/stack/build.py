@@ -24,6 +24,7 @@ from pathlib import Path
 from harness.errors import TargetError
 from harness.stack.cache import built_dir
 from harness.stack.component import Component
+from harness.stack.find import written_version
 
 Say = Callable[[str], None]
 PROGRESS_S = 5.0
@@ -52,9 +53,15 @@ def build(components: Sequence[Component], say: Say, folder: Path | None = None)
 
 
 def is_built(component: Component, folder: Path | None = None) -> bool:
-    """Whether the program is there, as its pins and flags are now."""
+    """Whether the program is there, as its pins and flags are now, and as it was when it was built: who cleared a disk
+    or copied a cache half left one that no command would make anew."""
     folder = folder or built_dir()
-    return (folder / component.name).exists() and _noted(folder / f"{component.name}.json") == recipe(component)
+    program, noted = folder / component.name, _noted(folder / f"{component.name}.json")
+    if not program.is_file() or noted.get("recipe") != recipe(component):
+        return False
+    if "size" in noted:
+        return program.stat().st_size == noted["size"]
+    return bool(component.version_args) or written_version(program, component.source) is not None
 
 
 def recipe(component: Component) -> str:
@@ -85,7 +92,9 @@ def _build(component: Component, folder: Path, say: Say) -> Built:
     _run_go(component, argv, say)
     part.rename(program)
     took_s = time.monotonic() - started
-    note.write_text(json.dumps({"recipe": made_from, "took_s": round(took_s, 1)}) + "\n")
+    note.write_text(
+        json.dumps({"recipe": made_from, "took_s": round(took_s, 1), "size": program.stat().st_size}) + "\n"
+    )
     built = Built(component.name, program, _size_mb(program), took_s)
     say(f"{component.name}: {built.size_mb:.0f} MB after {took_s:.0f} s")
     return built
@@ -123,11 +132,13 @@ def _run_go(component: Component, argv: Sequence[str], say: Say) -> None:
         )
 
 
-def _noted(note: Path) -> str | None:
+def _noted(note: Path) -> dict[str, object]:
+    """What was written down of the build; empty for what nobody can read."""
     try:
-        return str(json.loads(note.read_text())["recipe"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+        found = json.loads(note.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _size_mb(path: Path) -> float:

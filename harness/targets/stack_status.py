@@ -12,6 +12,8 @@ import httpx
 from harness.errors import BadInput, TargetError
 from harness.targets.base import CONNECTION_FILE, Connection
 
+_STATE = {"running", "halted", "frozen", "log"}
+
 
 def programs(folder: Path) -> list[dict[str, Any]]:
     """BadInput where no cluster is up in ``folder``, TargetError where one is that has no real programs or is gone."""
@@ -27,7 +29,15 @@ def programs(folder: Path) -> list[dict[str, Any]]:
         raise TargetError(
             f"the cluster does not answer: {error}", hint="gpu-harness stack down, then up again"
         ) from error
-    found: list[dict[str, Any]] = answer.json()["programs"]
+    try:
+        found: list[dict[str, Any]] = answer.json()["programs"]
+        if not all(isinstance(program["name"], str) and program.keys() >= _STATE for program in found):
+            raise ValueError("a program without a name")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise TargetError(
+            f"what answers at {connection.stack_url} is no cluster of ours",
+            hint="gpu-harness stack down, then up again",
+        ) from error
     return found
 
 
@@ -36,7 +46,7 @@ def to_json(found: Sequence[dict[str, Any]]) -> str:
 
 
 def as_text(found: Sequence[dict[str, Any]]) -> str:
-    widest = max(len(program["name"]) for program in found)
+    widest = max((len(program["name"]) for program in found), default=0)
     lines = []
     for program in found:
         state = "runs" if program["running"] else "was stopped" if program["halted"] else "died"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from programs import python_program
 from harness.errors import TargetError
 from harness.stack import build as build_module
 from harness.stack import component as component_module
-from harness.stack.build import build
+from harness.stack.build import build, is_built, recipe
 from harness.stack.component import Component
 
 GO = """
@@ -61,6 +62,23 @@ def test_built_once_and_again_when_a_pin_or_a_flag_changes(module: Path, tmp_pat
     build([ONE], said.append, tmp_path / "cache")
     build([replace(ONE, ldflags="-s")], said.append, tmp_path / "cache")
     assert (module / "calls").read_text().splitlines() == ["example.org/one"] * 3
+
+
+def test_a_program_that_is_not_as_it_was_built_is_built_again(module: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    for spoil in (b"", b"#!/bin/sh\n"):
+        build([ONE], lambda _: None, cache)
+        (cache / "one").write_bytes(spoil)
+        assert not is_built(ONE, cache)
+    assert build([ONE], lambda _: None, cache)[0].took_s > 0
+    (cache / "one.json").write_text("[]")
+    assert not is_built(ONE, cache)
+    # A note of before sizes were written down: what Go wrote into an addon's program tells.
+    addon = replace(ONE, version_args=(), source="example.org/one")
+    (cache / "one.json").write_text(json.dumps({"recipe": recipe(addon)}))
+    assert not is_built(addon, cache)
+    (cache / "one").write_bytes(b"\x7fELF\nmod\texample.org/one\tv1.0.0\n")
+    assert is_built(addon, cache)
 
 
 def test_a_failed_build_shows_what_go_said_and_keeps_what_was_built(module: Path, tmp_path: Path) -> None:

@@ -128,6 +128,13 @@ def test_another_machine_heals_without_the_folder_and_the_second_sweep_finds_not
     assert sweep_journals(connection, heal=True, say=said.append) is ExitCode.PASS and "nothing is left" in said[-1]
 
 
+def test_a_namespace_that_is_not_there_has_not_nothing_left(killed: ChaosRun) -> None:
+    connection = replace(Connection.read(killed.folder / CONNECTION_FILE), namespace="inferense")
+    with pytest.raises(BadInput, match="there is no namespace inferense"):
+        asyncio.run(sweep_cluster(connection, heal=True))
+    assert len(kept(killed)) == 1
+
+
 def test_with_the_folder_the_journal_in_the_cluster_goes_as_well(dead: ChaosRun) -> None:
     assert (dead.folder / KEPT_FILE).exists()
     assert asyncio.run(sweep_one(dead.folder, heal=True)).found is Found.HEALED
