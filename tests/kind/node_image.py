@@ -61,14 +61,14 @@ def ensure(say: Say) -> str:
         _build(name, binaries, say)
         kept.parent.mkdir(parents=True, exist_ok=True)
         part = kept.with_suffix(".part")
-        _shell(f"docker save {name} | zstd -q -3 -T0 -o {part} -f")
+        shell(f"docker save {name} | zstd -q -3 -T0 -o {part} -f")
         for older in kept.parent.glob("node-*.tar.zst"):
             older.unlink()
         part.rename(kept)
         say(f"node image: kept as {kept} ({kept.stat().st_size >> 20} MiB)")
         return name
     began = time.monotonic()
-    _shell(f"zstd -dc {kept} | docker load -q")
+    shell(f"zstd -dc {kept} | docker load -q")
     say(f"node image: loaded from the cache in {time.monotonic() - began:.0f} s")
     return name
 
@@ -89,17 +89,17 @@ def _build(name: str, binaries: Binaries, say: Say) -> None:
     def done(what: str) -> None:
         say(f"node image: {what} after {time.monotonic() - began:.0f} s")
 
-    base = _debian(done)
+    base = debian(done)
     with tempfile.TemporaryDirectory(prefix="gpu-harness-node-") as work:
         root = Path(work) / "root"
-        _run("cp", "-a", "--reflink=auto", str(base), str(root))
+        run("cp", "-a", "--reflink=auto", str(base), str(root))
         _install(root, binaries)
         done("files")
         archive = _system_images(Path(work), root, binaries)
         done("images of the system")
         _preload(Path(work), root, archive)
         done("preloaded")
-        _shell(
+        shell(
             f"tar -C {root} --exclude='./proc/*' --exclude='./sys/*' --exclude='./dev/*' -c . "
             f"| docker import - {name}-root"
         )
@@ -108,11 +108,11 @@ def _build(name: str, binaries: Binaries, say: Say) -> None:
             f"FROM {name}-root\nENV container=docker PATH={SEARCHED}\n"
             'STOPSIGNAL SIGRTMIN+3\nENTRYPOINT ["/kind/bin/own-sysctls", "/sbin/init"]\n'
         )
-        _run("docker", "build", "-q", "-t", name, "-", given=dockerfile)
+        run("docker", "build", "-q", "-t", name, "-", given=dockerfile)
     done("imported")
 
 
-def _debian(done: Callable[[str], None]) -> Path:
+def debian(done: Callable[[str], None]) -> Path:
     """Debian's packages in a folder of the cache; made whole or not at all."""
     packages = hashlib.sha256(",".join(PACKAGES).encode()).hexdigest()[:8]
     base = cache_dir() / "kind" / f"debian-{packages}"
@@ -120,7 +120,7 @@ def _debian(done: Callable[[str], None]) -> Path:
         base.parent.mkdir(parents=True, exist_ok=True)
         part = base.with_suffix(".part")
         shutil.rmtree(part, ignore_errors=True)
-        _run("debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", DEBIAN, str(part), _mirror())
+        run("debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", DEBIAN, str(part), _mirror())
         for folder in ("var/lib/apt/lists", "var/cache/apt", "usr/share/doc", "usr/share/man", "usr/share/locale"):
             for path in (part / folder).glob("*"):
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
@@ -145,13 +145,13 @@ def _install(root: Path, binaries: Binaries) -> None:
         (root / folder).mkdir(parents=True, exist_ok=True)
     own = _kind_module() / "images" / "base" / "files"
     for folder in ("etc", "kind", "usr"):
-        _run("cp", "-r", "--no-preserve=mode", str(own / folder), str(root))
+        run("cp", "-r", "--no-preserve=mode", str(own / folder), str(root))
     for program in ("kubeadm", "crictl", "kubelet", "kubectl"):
-        _run("install", "-m755", str(binaries.found[program].path), str(root / "usr" / "bin"))
+        run("install", "-m755", str(binaries.found[program].path), str(root / "usr" / "bin"))
     for program in ("containerd", "ctr", "containerd-shim-runc-v2"):
         (root / "usr/local/bin" / program).symlink_to(f"/usr/bin/{program}")
     for plugin in ("ptp", "portmap", "host-local", "loopback", "bridge"):
-        _run("cp", "-f", str(root / "usr/lib/cni" / plugin), str(root / "opt/cni/bin"))
+        run("cp", "-f", str(root / "usr/lib/cni" / plugin), str(root / "opt/cni/bin"))
     (root / "kind/version").write_text(f"v{binaries.found['kubelet'].version}\n")
     shutil.copy(FILES / "default-cni.yaml", root / "kind/manifests")
     shutil.copy(FILES / "default-cni.py", root / "kind/cni")
@@ -161,7 +161,7 @@ def _install(root: Path, binaries: Binaries) -> None:
             path.chmod(0o755)
     _quieten(root)
     _for_this_machine(root)
-    spec = json.loads(_run("ctr", "oci", "spec"))
+    spec = json.loads(run("ctr", "oci", "spec"))
     hooks = spec.setdefault("hooks", {}).setdefault("createContainer", [])
     hooks.append({"path": "/kind/bin/mount-product-files.sh"})
     spec["process"].pop("rlimits", None)
@@ -181,8 +181,8 @@ def _quieten(root: Path) -> None:
     with (root / "etc/systemd/journald.conf").open("a") as journald:
         journald.write("ReadKMsg=no\n")
     chroot = ("chroot", str(root), "systemctl", "-q")
-    _run(*chroot, "enable", "kubelet.service", "containerd.service", "undo-mount-hacks.service")
-    _run(*chroot, "mask", "systemd-binfmt.service", "proc-sys-fs-binfmt_misc.automount")
+    run(*chroot, "enable", "kubelet.service", "containerd.service", "undo-mount-hacks.service")
+    run(*chroot, "mask", "systemd-binfmt.service", "proc-sys-fs-binfmt_misc.automount")
 
 
 def _for_this_machine(root: Path) -> None:
@@ -199,7 +199,7 @@ def _for_this_machine(root: Path) -> None:
 
 
 def _kind_module() -> Path:
-    return Path(_run("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kind", cwd=MODULES / "kind").strip())
+    return Path(run("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kind", cwd=MODULES / "kind").strip())
 
 
 # -- the images that kubeadm asks for
@@ -208,7 +208,7 @@ def _kind_module() -> Path:
 def _system_images(work: Path, root: Path, binaries: Binaries) -> Path:
     version = f"v{binaries.found['kubelet'].version}"
     pause = work / "pause"
-    _run(
+    run(
         "go",
         "build",
         "-trimpath",
@@ -230,7 +230,7 @@ def _system_images(work: Path, root: Path, binaries: Binaries) -> Path:
         for source, at in files:
             target = layer / at.lstrip("/")
             target.parent.mkdir(parents=True, exist_ok=True)
-            _run("cp", "-a", "-L" if source.is_file() else "-d", str(source), str(target)) if not source.is_dir() else (
+            run("cp", "-a", "-L" if source.is_file() else "-d", str(source), str(target)) if not source.is_dir() else (
                 shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
             )
         flags = [word for change in changes for word in ("--change", change)]
@@ -249,12 +249,12 @@ def _system_images(work: Path, root: Path, binaries: Binaries) -> Path:
         'ENTRYPOINT ["/coredns"]',
     )
     image(f"{REGISTRY}/pause:{PAUSE}", [(pause, "/pause")], 'ENTRYPOINT ["/pause"]')
-    _run("docker", "tag", f"{REGISTRY}/pause:{PAUSE}", f"{REGISTRY}/pause:{PAUSE}.2")
+    run("docker", "tag", f"{REGISTRY}/pause:{PAUSE}", f"{REGISTRY}/pause:{PAUSE}.2")
     names.append(f"{REGISTRY}/pause:{PAUSE}.2")
     image(NODE_PYTHON, _with_python(root))
     archive = work / "system.tar"
-    _run("docker", "save", "-o", str(archive), *names)
-    _run("docker", "rmi", "-f", *names)
+    run("docker", "save", "-o", str(archive), *names)
+    run("docker", "rmi", "-f", *names)
     return archive
 
 
@@ -295,13 +295,13 @@ def _inside(root: Path, paths: Sequence[str]) -> list[tuple[Path, str]]:
     """Each file of ``root``, links followed within it, with the place where it is looked for."""
     found = []
     for path in dict.fromkeys(paths):
-        real = _run("chroot", str(root), "readlink", "-f", path).strip()
+        real = run("chroot", str(root), "readlink", "-f", path).strip()
         found.append((root / real.lstrip("/"), path))
     return found
 
 
 def _libraries(root: Path, programs: Sequence[str]) -> list[str]:
-    said = _run("chroot", str(root), "ldd", *programs)
+    said = run("chroot", str(root), "ldd", *programs)
     return sorted(
         {
             word
@@ -332,7 +332,7 @@ def _preload(work: Path, root: Path, archive: Path) -> None:
             if time.monotonic() > deadline or runtime.poll() is not None:
                 raise ImageFailed(f"containerd did not start: {(state / 'log').read_text(errors='replace')[-800:]}")
             time.sleep(0.1)
-        _run(*ctr, "-n", "k8s.io", "images", "import", "--no-unpack", str(archive))
+        run(*ctr, "-n", "k8s.io", "images", "import", "--no-unpack", str(archive))
     finally:
         runtime.terminate()
         runtime.wait()
@@ -341,7 +341,7 @@ def _preload(work: Path, root: Path, archive: Path) -> None:
 # -- commands
 
 
-def _run(*argv: str, cwd: Path | None = None, env: dict[str, str] | None = None, given: str | None = None) -> str:
+def run(*argv: str, cwd: Path | None = None, env: dict[str, str] | None = None, given: str | None = None) -> str:
     ended = subprocess.run(
         argv, cwd=cwd, env={**os.environ, **(env or {})}, input=given, capture_output=True, text=True
     )
@@ -359,7 +359,7 @@ def _piped(first: Sequence[str], then: Sequence[str]) -> None:
         raise ImageFailed(f"{' '.join(then)[:200]} ended with {ended.returncode}: {ended.stderr[-800:]}")
 
 
-def _shell(line: str) -> None:
+def shell(line: str) -> None:
     ended = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True)
     if ended.returncode != 0:
         raise ImageFailed(f"{line[:200]} ended with {ended.returncode}: {ended.stderr[-800:]}")

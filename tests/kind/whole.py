@@ -7,7 +7,7 @@ other, as they do for somebody who keeps it (``GPU_HARNESS_KIND_KEEP``); ``--ane
 four cores there are two clusters at a time: most of an experiment is waiting, and each keeps to its own cluster. Exits
 77 with the reason where it cannot run, 1 when something is not as it must be. ``--only NAME`` runs one experiment,
 ``--machines`` what else can befall a node, ``--only rounds`` goes up and down, and ``--reports DIR`` keeps all folders
-elsewhere.
+elsewhere. ``--built`` has Docker build the images of the fakes from ``fakes/images/Dockerfile``, as on another machine.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import engine
+from base_image import ensure_base
 from node_image import ImageFailed, ensure
 from rounds_on_kind import left as docker_leavings
 
@@ -35,7 +36,8 @@ from harness.errors import HarnessError
 from harness.stack.build import build
 from harness.stack.cache import built_dir
 from harness.stack.catalogue import CONTROL_PLANE, KIND, KUBECTL, NODE_IMAGE
-from harness.targets.kind.kept import CLUSTER_ENV, KEEP_ENV, KeptFolder
+from harness.targets.kind.images import BASE_ENV, BUILD_ENV
+from harness.targets.kind.kept import CLUSTER_ENV, KEEP_ENV, KeptFolder, cluster_name
 
 ROOT = Path(__file__).resolve().parents[2]
 CANNOT = 77
@@ -103,6 +105,10 @@ def why_not() -> str | None:
     return None
 
 
+def cluster_of(lane: int) -> str:
+    return f"{cluster_name()}-{lane}"
+
+
 def say(text: str) -> None:
     print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
 
@@ -140,9 +146,9 @@ class Runs:
         if number > 1:
             self._until_there_is_a_network()
         while (name := self._next()) is not None:
-            self.rows.append(row := self._run(name, f"gpu-harness-{number}"))
+            self.rows.append(row := self._run(name, cluster_of(number)))
             say(str(row))
-        self._down(f"gpu-harness-{number}")
+        self._down(cluster_of(number))
 
     def _down(self, cluster: str) -> None:
         """As a person does who has kept a cluster and wants it no more."""
@@ -213,6 +219,7 @@ def main() -> int:
     parser.add_argument("--machines", action="store_true", help="what else befalls nodes, and a cluster of others")
     cores = len(os.sched_getaffinity(0))
     parser.add_argument("--lanes", type=int, default=min(2, max(1, cores // CORES_PER_LANE)), help="clusters at a time")
+    parser.add_argument("--built", action="store_true", help="the images of the fakes by docker build")
     parser.add_argument("--anew", action="store_true", help="a new cluster for each experiment")
     parser.add_argument("--rounds", type=int, default=20, help="how often --only rounds goes up and down")
     parser.add_argument("--reports", type=Path, default=ROOT / "reports" / "kind")
@@ -235,6 +242,7 @@ def main() -> int:
         image = ensure(say)
         say(f"engine and node image after {time.monotonic() - began:.0f} s")
         env = {**os.environ, "GPU_HARNESS_KIND_IMAGE": image} | ({} if args.anew else {KEEP_ENV: "1"})
+        env |= {BUILD_ENV: "1", BASE_ENV: ensure_base(say)} if args.built else {}
         runs = Runs(folder, env, reports, names, args.rounds, args.lanes)
         rows, left = runs.rows, runs.left
         runs.go()
@@ -243,7 +251,7 @@ def main() -> int:
     finally:
         engine.down(folder)
         for number in range(1, args.lanes + 1):
-            shutil.rmtree(KeptFolder(f"gpu-harness-{number}").path, ignore_errors=True)
+            shutil.rmtree(KeptFolder(cluster_of(number)).path, ignore_errors=True)
         left += engine.left(folder)
         shutil.rmtree(folder, ignore_errors=True)
     for row in rows:
