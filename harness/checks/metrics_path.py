@@ -134,9 +134,11 @@ def _wrong(history: History, spec: MetricsPathSpec, seen: _Seen) -> list[str]:
             f"{p.metric} never showed {count(len(never), 'time')} that requests waited: {p.read} was read for "
             f"{both(p.end_ns - p.start_ns, scale)}"
         )
-    lags = [p.lag_ns for p in seen.slow if p.lag_ns is not None]
-    if lags:
-        parts.append(f"it could be read only after {both(max(lags), scale)} (limit {spec.seen_s_max:.0f} s)")
+    late = [(p.lag_ns, p.read) for p in seen.slow if p.lag_ns is not None]
+    if late:
+        lag_ns, read = max(late)
+        after = f"only after {both(lag_ns, scale)} (limit {spec.seen_s_max:.0f} s)"
+        parts.append(f"it could be read {after}: {read} was read until then")
     if seen.echoes:
         parts.append(_echo_text(history, spec, seen.echoes))
     if seen.holes:

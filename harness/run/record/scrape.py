@@ -89,15 +89,20 @@ class Scraper:
                 await self._gateway.close()
 
     async def _run(self) -> None:
-        loop = asyncio.get_running_loop()
         sources: list[tuple[str, Callable[[], Awaitable[None]]]] = []
         if (gateway := self._gateway) is not None:
             sources.append(("gateway", lambda: self._gateway_metrics(gateway)))
         if (raw_api := self._raw_api) is not None:
             sources.append(("custom.metrics", lambda: self._custom_metrics(raw_api)))
+        async with asyncio.TaskGroup() as reading:  # who hangs keeps nobody from the others
+            for name, scrape in sources:
+                reading.create_task(self._read_on(name, scrape), name=f"scrape {name}")
+
+    async def _read_on(self, name: str, scrape: Callable[[], Awaitable[None]]) -> None:
+        loop = asyncio.get_running_loop()
         due_s = loop.time()
-        while sources:
-            await asyncio.gather(*(self._once(name, scrape) for name, scrape in sources))
+        while True:
+            await self._once(name, scrape)
             due_s = max(due_s + EVERY_S, loop.time())  # after a stall, go on; do not catch up
             await asyncio.sleep(due_s - loop.time())
 
