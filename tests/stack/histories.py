@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1] / "behaviour"))
 
 from bothsides.compare import Comparison, compare
-from bothsides.lives import Lives, Step, lives_of
+from bothsides.lives import Lives, Step, lasting, lives_of
 from bothsides.play import Played
 from bothsides.recording import Seen
 from bothsides.stage import Explained, Scenario, Stage
@@ -54,7 +54,7 @@ class Agreement:
     """Whether it matters on which node a pod is."""
     by_role: bool = False
     """Whether NodeClaims, whose names are drawn, are called by the order in which they came. Times are then those of
-    the load, and what was so before it was so at its start."""
+    the load, what was so before it was so at its start, and states that did not last for ``settle_s`` are left out."""
 
 
 def compared(agreement: Agreement, embedded: Lives, real: Lives) -> Comparison:
@@ -80,7 +80,10 @@ def wanted_lives(agreement: Agreement, history: History) -> Lives:
     steps = [steps for each in wanted.values() for life in each for steps in life.tracks.values()]
     began_s = min((t_s for track in steps for t_s, _ in track), default=0.0)
     for track in steps:
-        track[:] = [(max(0.0, t_s) if agreement.by_role else t_s - began_s, value) for t_s, value in track]
+        if agreement.by_role:
+            track[:] = lasting([(max(0.0, t_s), value) for t_s, value in track], agreement.settle_s)
+        else:
+            track[:] = [(t_s - began_s, value) for t_s, value in track]
     return wanted
 
 

@@ -111,7 +111,7 @@ def settled(life: Life, settle_s: float) -> Life:
         steps = [step for step in every if not _is_on_its_way(step[1])]
         if track in SEEN_LATE and len(steps) > 1 and steps[0][1] in (0, ()):
             steps = steps[1:]
-        for t_s, value in _lasting(steps, settle_s) if may_pass(track) else steps:
+        for t_s, value in lasting(steps, settle_s) if may_pass(track) else steps:
             kept.note(t_s, track, value)
     return kept
 
@@ -121,7 +121,7 @@ def _is_on_its_way(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 3 and str(value[2]).endswith(ON_ITS_WAY)
 
 
-def _lasting(steps: Sequence[Step], settle_s: float) -> list[Step]:
+def lasting(steps: Sequence[Step], settle_s: float) -> list[Step]:
     """The last value always counts."""
     return [s for s, after in pairwise(steps) if after[0] - s[0] >= settle_s] + list(steps[-1:])
 

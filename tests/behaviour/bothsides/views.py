@@ -132,7 +132,12 @@ def pod_group(obj: Json, names: Names) -> Tracks:
 
 
 def node_claim(obj: Json, names: Names) -> Tracks:
-    return {**_common(obj, names), **_conditions(obj, names)}
+    """Which of several taints of a node it names is whichever it came upon first."""
+    tracks = {**_common(obj, names), **_conditions(obj, names)}
+    for track, said in tracks.items():
+        if isinstance(said, tuple) and said[1:2] == ("KnownEphemeralTaintsExist",):
+            tracks[track] = (*said[:2], "")
+    return tracks
 
 
 def namespace(obj: Json, names: Names) -> Tracks:
