@@ -127,6 +127,7 @@ class Runs:
         self._lanes = lanes
         self._running: set[subprocess.Popen[bytes]] = set()
         self._mutex = threading.Lock()
+        self._first_over = threading.Event()
         self.rows: list[Row] = []
         self.left: list[str] = []
         """Of what Docker has, after the clusters are down."""
@@ -148,6 +149,8 @@ class Runs:
         while (name := self._next()) is not None:
             self.rows.append(row := self._run(name, cluster_of(number)))
             say(str(row))
+        if number == 1:
+            self._first_over.set()
         self._down(cluster_of(number))
 
     def _down(self, cluster: str) -> None:
@@ -169,9 +172,8 @@ class Runs:
         """kind makes one for all its clusters, and two that make it at once get in each other's way."""
         deadline = time.monotonic() + RUN_S
         while subprocess.run(["docker", "network", "inspect", "kind"], env=self._env, capture_output=True).returncode:
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or self._first_over.wait(0.5):
                 return
-            time.sleep(0.5)
 
     def _run(self, name: str, cluster: str) -> Row:
         env = {**self._env, CLUSTER_ENV: cluster}
