@@ -11,7 +11,9 @@ from harness.checks.scale_down import excursions_of, targets_of
 from harness.checks.story import who
 from harness.checks.unanswered import SUSTAINED_S
 from harness.checks.units import count, listed
+from harness.clock import NS_PER_S
 from harness.diagnosis.case import SHOWN, Case
+from harness.diagnosis.gone import process_gone
 from harness.diagnosis.suspect import AUTOSCALER, KEDA, METRICS, Suspect
 from harness.history.autoscaler import autoscalers, needs, pod_metrics, readings, scales, told
 from harness.history.lives import Json, Life, condition
@@ -24,6 +26,8 @@ _UP = frozenset({"scale_up", "controllers", "slo", "graceful_drain", "capacity",
 _SIZES = frozenset(
     {"scale_down", "controllers", "scale_up", "graceful_drain", "recovery", "capacity", "slo", "baseline"}
 )
+_ON_THE_WAY = ("prometheus", "prometheus-adapter", "keda-operator", "keda-adapter")
+"""Programs between a server's metrics and the autoscaler."""
 _READ = frozenset(
     {"metrics_path", "scale_up", "controllers", "slo", "graceful_drain", "capacity", "scale_down", "baseline"}
 )
@@ -338,7 +342,7 @@ def _metrics(case: Case) -> Iterator[Suspect]:
     elif holes:
         yield Suspect(
             METRICS,
-            f"served no value of {names}, {count(len(holes), 'hole')}: {holes[0].text}",
+            f"served no value of {names}, {count(len(holes), 'hole')}: {holes[0].text}{_whose(case, holes)}",
             holes[0].t_ns or 0,
             _READ,
             seen=tuple(holes[:SHOWN]),
@@ -348,14 +352,24 @@ def _metrics(case: Case) -> Iterator[Suspect]:
         yield from _late_metric(case, names, late)
 
 
+def _whose(case: Case, rows: Sequence[Evidence]) -> str:
+    """Which part of the path could not answer then. A hole begins with the last reading before it."""
+    times = [row.t_ns or 0 for row in rows]
+    until_ns = max(times) + 2 * NS_PER_S
+    said = (process_gone(case, name, min(times), until_ns, f"{name}'s") for name in _ON_THE_WAY)
+    return next(filter(None, said), "")
+
+
 def _late_metric(case: Case, names: str, late: list[Evidence]) -> Iterator[Suspect]:
     never = [r for r in late if "never read" in r.text]
     if never:
         act = f"never showed in {names} that requests waited, {count(len(never), 'time')}: {never[0].text}"
+        act += _whose(case, never)
         yield Suspect(METRICS, act, never[0].t_ns or 0, _READ, seen=tuple(never[:SHOWN]))
         return
     lag, limit = case.number("metrics_path", "lag_s_worst"), case.number("metrics_path", "seen_s_max")
     if isinstance(lag, int | float) and isinstance(limit, int | float) and lag > limit:
         act = f"showed in {names} only after {lag:.0f} s that requests waited (limit {limit:.0f} s)"
+        act += _whose(case, late)
         change = "look at scrape interval, rate window and adapter, and at pods that are not scraped"
         yield Suspect(METRICS, act, late[0].t_ns or 0, _READ, seen=tuple(late[:SHOWN]), change=change)

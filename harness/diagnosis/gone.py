@@ -6,18 +6,22 @@ from harness.diagnosis.case import Case
 from harness.history.tables import FaultStage
 
 _STOPPED = "component_stopped"
+_STILL = "stands still"
+"""What ``component_stopped`` says that it saw of a frozen one."""
 
 
-def process_gone(case: Case, program: str, start_ns: int, end_ns: int) -> str:
+def process_gone(case: Case, program: str, start_ns: int, end_ns: int, whose: str = "its") -> str:
     """Words to go on with, where that was so at some time between the two; empty elsewhere."""
-    began_ns = None
+    began_ns, verb = None, "had ended"
     for fault in case.history.faults:
         if fault.fault != _STOPPED or program not in fault.targets:
             continue
         if fault.stage is FaultStage.INJECTED:
-            began_ns = fault.t_ns
+            began_ns, verb = fault.t_ns, "had ended"
+        elif fault.stage is FaultStage.OBSERVED and _STILL in fault.detail:
+            verb = "stood still"
         elif fault.stage in (FaultStage.ENDED, FaultStage.HEALED) and began_ns is not None:
             if began_ns <= end_ns and fault.t_ns >= start_ns:
-                return f"; its process had ended from {case.at(began_ns)} to {case.at(fault.t_ns)} of the load"
+                return f"; {whose} process {verb} from {case.at(began_ns)} to {case.at(fault.t_ns)} of the load"
             began_ns = None
     return ""

@@ -55,7 +55,10 @@ GUILTY = {
     "routing/bad-one-takes-all": ("the gateway", "12 of 20 requests to a replica that had 8 or more above another"),
     "routing/bad-a-mute-one-takes-all": ("the endpoint picker", "metrics failed from 5.0 s of the load on"),
     "metrics_path/bad-keda-reads-0-while-requests-wait": ("the metrics path", "as 0 while requests waited"),
-    "metrics_path/bad-keda-cannot-read": ("the metrics path", "no value of s0-prometheus of keda-hpa-llm"),
+    "metrics_path/bad-keda-cannot-read": (
+        "the metrics path",
+        "prometheus's process stood still from 50.0 s to 345.0 s",
+    ),
     "slo/bad-its-picker-is-gone": ("the endpoint picker", "its process had ended from 95.0 s to 160.0 s of the load"),
     "claims/bad-a-device-in-two-claims": ("the scheduler", "1 device to two claims at once"),
     "claims/bad-a-pod-stays-on-its-tainted-gpu": ("the device taint eviction", "left 1 pod on a device"),
