@@ -10,7 +10,7 @@ from harness.checks.machine_did_not_stall import stalls
 from harness.checks.sight import blind
 from harness.checks.story import moment, tell
 from harness.checks.units import both, count, scenario_s, span_ns
-from harness.history.devices import CLAIM, SLICE, Device, Held, Tainted, held, tainted
+from harness.history.devices import CLAIM, SLICE, Device, Held, Tainted, devices_of, held, tainted
 from harness.history.lives import Life, condition, going, lives, terminal
 from harness.history.tables import ObjectEvent
 from harness.verdict import Evidence, Finding, Role, Status, Value
@@ -46,8 +46,9 @@ def claims(history: History, spec: ClaimsSpec) -> Finding:
     ``leave_s_max`` need not have taken its pod off. Time in which the whole machine stood still does not count.
     With ``waiting_s_max`` a pod that finds no devices for longer is a fail, and it is told what stood free meanwhile.
 
-    UNKNOWN when no claim was given a device, when the recording ends before a pod's time to leave is up, and when the
-    recorder was blind for pods, claims or slices and nothing was seen to be wrong.
+    UNKNOWN when no claim was given a device, or one of a pool that no recorded slice has, when the recording ends
+    before a pod's time to leave is up, and when the recorder was blind for pods, claims or slices and nothing was seen
+    to be wrong.
     """
     limit_ns, until_ns = span_ns(spec.leave_s_max, history.run.time_scale), history.recorded_until_ns
     every, taints = held(history), tainted(history)
@@ -66,6 +67,8 @@ def claims(history: History, spec: ClaimsSpec) -> Finding:
         status, sentence = Status.UNKNOWN, f"nothing was seen to be wrong, but the recorder was blind for {gap.kind}"
     elif not every:
         status, sentence = Status.UNKNOWN, "no claim was given a device"
+    elif unseen := _unseen(history, every):
+        status, sentence = Status.UNKNOWN, f"no ResourceSlice of {unseen[0]} was recorded, so nobody knows its taints"
     elif undecided:
         name = undecided[0].pod.name
         status, sentence = Status.UNKNOWN, f"{name} was on a tainted device when the recording ended, before its time"
@@ -91,6 +94,14 @@ def claims(history: History, spec: ClaimsSpec) -> Finding:
     story = _story(history, spec, twice, stayed, innocent, short) if status is Status.FAIL else ""
     rows = (*_evidence(twice, struck, stayed, innocent), *_waiting_rows(history, waited))
     return Finding("claims", Role.CHECK, status, sentence, len(every) + len(struck), numbers, rows, story=story)
+
+
+def _unseen(history: History, every: tuple[Held, ...]) -> list[str]:
+    """Pools of which a claim got a device and that no slice in the recording has."""
+    slices = (event.object for life in lives(history.objects, SLICE) for event in life.seen)
+    known = {device[:2] for piece in slices for device in devices_of(piece)}
+    pools = {h.device[:2] for h in every} - known
+    return sorted(f"{pool} ({driver})" for driver, pool in pools)
 
 
 def said(device: Device) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.checks.gang_groups import Group, groups_of
-from harness.checks.gang_topology import Apart, constrained, spread
+from harness.checks.gang_topology import Apart, constrained, spread, unplaced
 from harness.checks.machine_did_not_stall import stalls
 from harness.checks.sight import blind
 from harness.checks.stories import gang_story, spread_story
@@ -53,6 +53,8 @@ class Gang:
     need: int
     """Of members; where nothing says so, as many as there ever were at once."""
     partials: tuple[Partial, ...]
+    perhaps: tuple[Partial, ...]
+    """Where nothing says how many it needs: times with fewer members than there once were."""
     short: bool
     """A member found no room."""
     lost: int
@@ -79,9 +81,10 @@ def gang(history: History, spec: GangSpec) -> Finding:
 
     One that must be within one domain (``schedulingConstraints.topology``) and is not breaks its promise at once.
 
-    UNKNOWN when no gang met a shortage, lost a member or was placed within a domain, when the recorder was blind, or
-    the machine stood still, within the time in which a gang seemed to be partly bound, and when it was blind for pods
-    since the first gang came and nothing was seen to be wrong.
+    UNKNOWN when no gang met a shortage, lost a member or was placed within a domain, when one went on with fewer
+    members than it once had and nothing recorded says how many it needs, when the recorder was blind, or the machine
+    stood still, within the time in which a gang seemed to be partly bound, and when it was blind for pods since the
+    first gang came and nothing was seen to be wrong.
     """
     gangs = [g for g in gangs_of(history) if g.members]
     apart = [found for g in gangs if (found := spread(history, g.group)) is not None]
@@ -114,6 +117,15 @@ def gang(history: History, spec: GangSpec) -> Finding:
     elif not tested:
         status = Status.UNKNOWN
         sentence = f"{count(len(gangs), 'gang')}, but none met a shortage or lost a member, so none was put to the test"
+    elif nowhere := [(g, node) for g in together for node in unplaced(history, g.group)]:
+        status, (one, node) = Status.UNKNOWN, nowhere[0]
+        sentence = (
+            f"{one.group.name} must be within one {constrained(one.group)}, and that of {node} was never recorded"
+        )
+    elif unsaid := [(g, p) for g in gangs for p in g.perhaps if p.length_ns > _limit_ns(history, spec, p)]:
+        status, (one, p) = Status.UNKNOWN, unsaid[0]
+        went_on = f"{one.group.name} went on with {p.bound} of {one.need} members for {both(p.length_ns, scale)}"
+        sentence = f"{went_on}, and nothing recorded says how many it needs"
     elif (gap := blind(history, _BLINDING, min(g.group.born_ns for g in tested))) is not None:
         status = Status.UNKNOWN
         sentence = f"no gang was seen to be partly bound, but the recorder was blind for {gap.kind}"
@@ -150,6 +162,7 @@ def gangs_of(history: History) -> tuple[Gang, ...]:
                 group,
                 group.need if group.need is not None else _most_at_once(members),
                 partials(members, group.need, end_ns),
+                _perhaps(members, end_ns) if group.need is None else (),
                 any(m.when(unschedulable) for m in members),
                 sum(1 for m in members if (left := _left(m)) is not None and left < end_ns),
             )
@@ -198,6 +211,11 @@ def partials(members: Sequence[Life], need: int | None, end_ns: int) -> tuple[Pa
         else:
             found.append(Partial(event.t_ns, until, len(bound), gpu_ns, event, lost, until - event.t_ns))
     return tuple(p for p in found if p.length_ns > 0)
+
+
+def _perhaps(members: Sequence[Life], end_ns: int) -> tuple[Partial, ...]:
+    """Times after a loss with fewer members than there once were."""
+    return tuple(p for p in partials(members, _most_at_once(members), end_ns) if p.lost)
 
 
 def _joined(last: Partial, until: int, bound: int, gpu_ns: int) -> Partial:

@@ -49,6 +49,13 @@ def spread(history: History, group: Group) -> Apart | None:
     return None
 
 
+def unplaced(history: History, group: Group) -> list[str]:
+    """Nodes of members of which nobody recorded in which domain they are."""
+    key = constrained(group)
+    nodes = {node.name for node in lives(history.objects, "Node") if labels_of(node.last).get(key)}
+    return sorted({node for member in group.members if (node := node_of(member.last))} - nodes)
+
+
 def _holding(member: Life, event: ObjectEvent) -> Json | None:
     if member.gone is not None and member.gone.index <= event.index:
         return None

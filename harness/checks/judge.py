@@ -87,7 +87,13 @@ def judge(history: History, specs: Sequence[CheckSpec]) -> Verdict:
 
 def explained(history: History, verdict: Verdict) -> Verdict:
     """The verdict with what is behind its fails, each of which tells the cause that the whole run bears out."""
-    causes = diagnose(history, verdict.findings)
+    try:
+        causes = diagnose(history, verdict.findings)
+    except Exception as error:  # as with a check that raises: what was found stays found
+        why = f" The diagnosis itself failed, so it names no cause: {_told(error)}."
+        return replace(
+            verdict, findings=tuple(replace(f, story=f.story + why) if f.story else f for f in verdict.findings)
+        )
     of = {check: cause for cause in reversed(causes) for check in cause.explains}
     findings = tuple(
         replace(f, story=retold(f.story, of[f.check].sentence, of[f.check].change)) if f.story and f.check in of else f
@@ -105,7 +111,10 @@ def _answer(name: str, role: Role, ask: Callable[[], Finding]) -> Finding:
     try:
         return ask()
     except Exception as error:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno}"
-        sentence = f"the check itself failed, so it says nothing: {type(error).__name__}: {error} (at {place})"
+        sentence = f"the check itself failed, so it says nothing: {_told(error)}"
         return Finding(name, role, Status.UNKNOWN, sentence, 0, {"error": type(error).__name__})
+
+
+def _told(error: Exception) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} (at {frame.filename.rsplit('/', 1)[-1]}:{frame.lineno})"

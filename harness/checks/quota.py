@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from harness.checks.quota_books import Books, admitted, finished, is_of, owner
+from harness.checks.quota_books import Books, admitted, finished, given, is_of, owner, waits
 from harness.checks.quota_spans import Open, Span
 from harness.checks.quota_stuck import gated, put_off, unadmitted
 from harness.checks.sight import blind
@@ -34,8 +34,8 @@ def quota(history: History, spec: QuotaSpec) -> Finding:
     hold quota without being admitted (its admission checks) for `unadmitted_s_max`, and one that was evicted, by a
     check that says Retry for instance, must be in its queue again within `requeued_s_max`.
 
-    UNKNOWN without a workload in a queue, and when the recorder was blind for queues, workloads or pods and nothing
-    was seen to be wrong outside of that time.
+    UNKNOWN without a workload in a queue, when a queue of one was never recorded, and when the recorder was blind for
+    queues, workloads or pods and nothing was seen to be wrong outside of that time.
     """
     workloads = lives(history.objects, "Workload")
     scale = history.run.time_scale
@@ -64,6 +64,8 @@ def quota(history: History, spec: QuotaSpec) -> Finding:
         status, sentence = Status.UNKNOWN, f"nothing was seen to be wrong, but the recorder was blind for {gap.kind}"
     elif not workloads:
         status, sentence = Status.UNKNOWN, "no workload was in a queue, so no quota was put to the test"
+    elif unseen := _unseen(history, workloads):
+        status, sentence = Status.UNKNOWN, f"{', '.join(unseen[:3])}: never recorded, so nobody knows its quota"
     else:
         status = Status.PASS
         waited = both(max((s.length_ns for s in idle), default=0), scale)
@@ -89,6 +91,26 @@ def quota(history: History, spec: QuotaSpec) -> Finding:
     )
     story = _story(history, [s for s, _ in wrong], sentence) if wrong else ""
     return Finding("quota", Role.CHECK, status, sentence, len(workloads), numbers, rows, NEEDS, story=story)
+
+
+def _unseen(history: History, workloads: Sequence[Life]) -> list[str]:
+    """Queues that workloads are in, or got their quota from, and that are not in the recording."""
+    queues = {life.name for life in lives(history.objects, "ClusterQueue")}
+    locals_ = {(life.namespace, life.name): life.last for life in lives(history.objects, "LocalQueue")}
+    found: set[str] = set()
+    for life in workloads:
+        for obj in (event.object for event in life.seen):
+            if (held := given(obj)) is not None and held[0] not in queues:
+                found.add(f"ClusterQueue {held[0]}")
+            local = str(obj.get("spec", {}).get("queueName") or "")
+            if waits(obj) and local:
+                queue = locals_.get((life.namespace, local))
+                name = "" if queue is None else str(queue.get("spec", {}).get("clusterQueue") or "")
+                if queue is None:
+                    found.add(f"LocalQueue {local}")
+                elif name not in queues:
+                    found.add(f"ClusterQueue {name}")
+    return sorted(found)
 
 
 def _story(history: History, wrong: Sequence[Span], sentence: str) -> str:

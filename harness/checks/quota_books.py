@@ -51,7 +51,8 @@ def given(workload: Json) -> tuple[str, int] | None:
 
 def asked(workload: Json) -> int:
     """GPUs that all its pods ask for."""
-    return sum(int(s.get("count", 1)) * _of_pod(s.get("template", {})) for s in workload["spec"].get("podSets") or ())
+    sets = workload.get("spec", {}).get("podSets") or ()
+    return sum(int(s.get("count", 1)) * _of_pod(s.get("template", {})) for s in sets)
 
 
 def _of_pod(template: Json) -> int:
@@ -174,8 +175,8 @@ class Books:
         blocked: set[str] = set()
         for uid in turns:
             workload = self.workloads[uid]
-            local = str(workload["spec"].get("queueName", ""))
-            name = self.queue_of.get((str(workload["metadata"].get("namespace", "")), local), "")
+            local = str(workload.get("spec", {}).get("queueName", ""))
+            name = self.queue_of.get((str(workload.get("metadata", {}).get("namespace", "")), local), "")
             if name not in limits or name in blocked:
                 continue
             free, wants = self._free(name, limits, used), asked(workload)

@@ -50,7 +50,7 @@ class ObjectsFile:
         specs: dict[bytes, Json] = {}
         for number, line in enumerate(self._lines()):
             try:
-                event = _object_event(number, _parsed(line, specs))
+                event = _object_event(number, _parsed(line, specs), null=b":null" in line)
             except (ValueError, KeyError, TypeError) as error:
                 self.cut = f"line {number + 1} cannot be read ({error!r})"
                 break
@@ -124,8 +124,10 @@ def _parsed(line: bytes, specs: dict[bytes, Json]) -> Json:
     return raw
 
 
-def _object_event(index: int, raw: Json) -> ObjectEvent:
+def _object_event(index: int, raw: Json, *, null: bool) -> ObjectEvent:
     kind = raw["type"]
+    if null and isinstance(raw.get("object"), dict):
+        raw["object"] = _without_nulls(raw["object"])
     return ObjectEvent(
         index,
         int(raw["t_ns"]),
@@ -135,6 +137,15 @@ def _object_event(index: int, raw: Json) -> ObjectEvent:
         raw.get("since_ns"),
         raw.get("reason"),
     )
+
+
+def _without_nulls(value: Any) -> Any:
+    """A field that is null is one that is not there, for Kubernetes. A copy, for a spec may be kept for other lines."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [_without_nulls(inner) for inner in value if inner is not None]
+    return value
 
 
 def _share(obj: Json, before: Json) -> None:

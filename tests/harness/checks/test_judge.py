@@ -91,6 +91,18 @@ def test_a_check_that_raises_is_unknown_with_the_error(monkeypatch: pytest.Monke
     assert "KeyError: 'desiredHealthy' (at test_judge.py:" in finding.sentence
 
 
+def test_a_diagnosis_that_raises_leaves_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(history: History, findings: object) -> None:
+        raise TypeError("no such field")
+
+    history = drained(Outcome.RESET_MID_STREAM).build()
+    as_ever = judge(history, SPECS)
+    monkeypatch.setattr(judging, "diagnose", broken)
+    verdict = judge(history, SPECS)
+    assert verdict.status is as_ever.status is Status.FAIL
+    assert "names no cause: TypeError: no such field (at test_judge.py:" in verdict.findings[1].story
+
+
 def test_an_empty_history_is_judged_without_raising() -> None:
     verdict = judge(History(), [SLO, GracefulDrainSpec(), PdbSpec()])
     assert verdict.status is Status.UNKNOWN

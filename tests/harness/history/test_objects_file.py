@@ -23,7 +23,6 @@ OBJECTS: dict[str, dict[str, Any]] = {
     "a nested one first": {"metadata": {"x": {"n": 0, "spec": {"a": 1}, "status": {"b": 2}}}, "spec": {"c": 3}},
     "in a string": {"metadata": {"name": TRAP, "annotations": {TRAP: TRAP}}, "spec": SPEC, "status": {"phase": TRAP}},
     "no spec": {"metadata": {"name": "e"}, "reason": "Pulled", "message": ',"spec":{},"status":{}'},
-    "a spec that is null": {"metadata": {"name": "n"}, "spec": None, "status": {"phase": "Running"}},
 }
 
 
@@ -47,3 +46,14 @@ def test_an_equal_spec_is_kept_once(tmp_path: Path) -> None:
     events = ObjectsFile(written(tmp_path / "objects.jsonl.zst", list(OBJECTS.values()))).events()
     assert [event.object for event in events] == list(OBJECTS.values())
     assert events[0].object["spec"] is events[1].object["spec"] is events[7].object["spec"]
+
+
+def test_what_is_null_is_not_there_and_another_lines_spec_stays_whole(tmp_path: Path) -> None:
+    spec = {"containers": [{"name": "a", "resources": None}], "nodeName": None}
+    status = {"conditions": None, "phase": "Running"}
+    bare = {"metadata": None, "spec": None, "status": {"conditions": [None, {"type": "Ready", "message": ":null"}]}}
+    objects = [{"metadata": {"name": "p"}, "spec": spec, "status": status}, bare, OBJECTS["plain"]]
+    read = ObjectsFile(written(tmp_path / "objects.jsonl.zst", [*objects, objects[0]])).events()
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "a"}]}, "status": {"phase": "Running"}}
+    ready = {"status": {"conditions": [{"type": "Ready", "message": ":null"}]}}
+    assert [event.object for event in read] == [pod, ready, OBJECTS["plain"], pod]
