@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from harness.stack.catalogue import ETCD, KUBE_APISERVER, KUBE_CONTROLLER_MANAGER, KUBE_SCHEDULER
 from harness.stack.certificates import Pair
+from harness.stack.controller_periods import NODES_PER_S, PERIODS_S
 from harness.stack.find import Binaries
 from harness.stack.ports import HOST
 from harness.stack.services import Health, Launch
@@ -153,19 +154,6 @@ def _controller_manager(layout: Layout, settings: Settings) -> list[str]:
         *_periods(settings),
         *_feature_gates(settings, KUBE_CONTROLLER_MANAGER.name, settings.gangs),
     ]
-
-
-# Defaults of kube-controller-manager 1.37, in seconds.
-PERIODS_S = {
-    "node-monitor-period": 5.0,
-    "node-monitor-grace-period": 50.0,
-    "node-startup-grace-period": 60.0,
-    "horizontal-pod-autoscaler-sync-period": 15.0,
-    "horizontal-pod-autoscaler-downscale-stabilization": 300.0,
-    "horizontal-pod-autoscaler-initial-readiness-delay": 30.0,
-    "horizontal-pod-autoscaler-cpu-initialization-period": 300.0,
-}
-NODES_PER_S = {"node-eviction-rate": 0.1, "secondary-node-eviction-rate": 0.01}
 
 
 def _periods(settings: Settings) -> list[str]:

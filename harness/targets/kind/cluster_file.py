@@ -11,7 +11,7 @@ import yaml
 from fakes.config import PlantedBug, PoolConfig, WorldConfig
 from fakes.nodes.labels import HOSTNAME, pool_labels
 from harness.kube.port import Json
-from harness.stack.control_plane_flags import NODES_PER_S, PERIODS_S
+from harness.stack.controller_periods import NODES_PER_S, PERIODS_S
 
 OURS = "/gpu-harness"
 """Where each control-plane node of ours has a mount; by it our clusters are told from others of the same name."""

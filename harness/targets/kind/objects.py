@@ -89,6 +89,7 @@ def front_pod(node: str) -> Json:
                     "image": FRONT_IMAGE,
                     "imagePullPolicy": "Never",
                     "command": ["python3", "-m", "harness.targets.kind.front", "/files"],
+                    "terminationMessagePolicy": "FallbackToLogsOnError",
                     "readinessProbe": {"httpGet": {"path": "/health", "port": GATEWAY_PORT}, "periodSeconds": 1},
                     "volumeMounts": [{"name": "files", "mountPath": "/files", "readOnly": True}],
                 }

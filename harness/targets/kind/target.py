@@ -370,8 +370,11 @@ async def _front_wrong(kube: Kube) -> str:
     pod = await kube.get(POD, FRONT, SYSTEM_NAMESPACE)
     if is_ready(pod):
         return ""
-    states = [c.get("state") or {} for c in (pod.get("status") or {}).get("containerStatuses") or ()]
-    return f"phase {(pod.get('status') or {}).get('phase')}, {json.dumps(states)[:300]}"
+    containers = (pod.get("status") or {}).get("containerStatuses") or ()
+    states = [state for c in containers for state in (c.get("state"), c.get("lastState")) if state]
+    words = [str(how.get("message", "")).strip()[-600:] for state in states for how in state.values()]
+    said = "\n".join(dict.fromkeys(filter(None, words)))  # of a container that ended badly: the end of its log
+    return f"phase {(pod.get('status') or {}).get('phase')}, {json.dumps(states)[:300]}" + (f"\n{said}" if said else "")
 
 
 async def _create_pod(kube: Kube, pod: Json) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -11,11 +13,46 @@ from docker_on_path import OnPath
 from docker_on_path import on_path as on_path
 
 from fakes.images.oci import ARCHITECTURES
+from fakes.images.python_image import FAKES, closure
 from harness.errors import TargetError
 from harness.targets.kind.images import BASE_ENV, BUILD_ENV, Image, is_made_here, qualified, write_images
+from harness.targets.kind.target import FRONT_PACKAGES
 
 OURS = f"linux/{ARCHITECTURES.get(platform.machine(), platform.machine())}"
 OTHER = "linux/arm64" if OURS == "linux/amd64" else "linux/amd64"
+
+
+AS_IN_THE_IMAGE = """
+import importlib, importlib.metadata, re, sys
+from importlib.machinery import PathFinder
+module, *wanted = sys.argv[1:]
+of = importlib.metadata.packages_distributions()
+
+class OnlyWanted(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        dists = {re.sub("[-_.]+", "-", d).lower() for d in of.get(name.partition(".")[0], ())}
+        hidden = dists and not dists & {*wanted, "gpu-harness"}
+        return None if hidden else super().find_spec(name, path, target)
+
+sys.meta_path[:] = [OnlyWanted if finder is PathFinder else finder for finder in sys.meta_path]
+importlib.import_module(module)
+"""
+"""What a library tries and does without may be missing there; what our code imports may not."""
+
+
+@pytest.mark.parametrize(
+    ("module", "packages"),
+    [
+        ("harness.targets.kind.front", FRONT_PACKAGES),
+        ("fakes.vllm.__main__", FAKES),
+        ("fakes.device_plugin.__main__", FAKES),
+    ],
+)
+def test_what_runs_in_an_image_finds_all_that_it_imports_there(module: str, packages: tuple[str, ...]) -> None:
+    argv = [sys.executable, "-c", AS_IN_THE_IMAGE, module, *closure(packages)]
+    ended = subprocess.run(argv, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr[-2000:]
 
 
 @pytest.mark.parametrize(
