@@ -26,7 +26,8 @@ class Need:
 def need_of(pdb: Json, pods: int, scale: int) -> Need:
     """``scale`` is what the pods' controllers ask for, ``pods`` how many the selector finds.
 
-    Percentages are of the scale and round up, for maxUnavailable too: 25 % of 7 lets two go.
+    Percentages are of the scale and round up, for maxUnavailable too: 25 % of 7 lets two go. A budget that says neither
+    expects no pod, and so lets none go (kubernetes v1.37 pkg/controller/disruption, getExpectedPodCount).
     """
     spec = pdb["spec"]
     if (limit := spec.get("maxUnavailable")) is not None:
@@ -34,7 +35,7 @@ def need_of(pdb: Json, pods: int, scale: int) -> Need:
     least = spec.get("minAvailable")
     if isinstance(least, str):
         return Need(scale, scaled_value(least, scale, round_up=True))
-    return Need(pods, int(least or 0))
+    return Need(0, 0) if least is None else Need(pods, int(least))
 
 
 def still_disrupted(

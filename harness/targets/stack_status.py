@@ -11,6 +11,7 @@ import httpx
 
 from harness.errors import BadInput, TargetError
 from harness.targets.base import CONNECTION_FILE, Connection
+from harness.targets.standing import PROCESS_FILE, last_words
 
 _STATE = {"running", "halted", "frozen", "log"}
 
@@ -18,6 +19,8 @@ _STATE = {"running", "halted", "frozen", "log"}
 def programs(folder: Path) -> list[dict[str, Any]]:
     """BadInput where no cluster is up in ``folder``, TargetError where one is that has no real programs or is gone."""
     if not (folder / CONNECTION_FILE).exists():
+        if (folder / PROCESS_FILE).exists() and (why := last_words(folder)):
+            raise TargetError(why, hint="gpu-harness stack up NAME... starts it anew")
         raise BadInput("no cluster of ours is up in this folder", hint="gpu-harness stack up NAME... starts one")
     connection = Connection.read(folder / CONNECTION_FILE)
     if connection.stack_url is None:

@@ -132,13 +132,21 @@ def _await_ready(process: subprocess.Popen[bytes]) -> None:
     while not (FOLDER / CONNECTION_FILE).exists():
         told = _tell_progress(log, told)
         if process.poll() is not None:
-            lines = log.read_text(errors="replace").splitlines()
-            words = "\n".join(line for line in lines if not line.startswith(PROGRESS))
-            said = words.strip().removeprefix("gpu-harness: ")
+            said = last_words(FOLDER)
             raise TargetError(said or "the cluster did not come up", hint=None if said else f"its log: {log}")
         if time.monotonic() > deadline:
             raise TargetError(f"the cluster did not come up in {UP_TIMEOUT_S} s", hint=f"its log: {log}")
         time.sleep(0.05)
+
+
+def last_words(folder: Path) -> str:
+    """What the process that held the cluster said of its end; empty where it said nothing."""
+    try:
+        lines = (folder / "logs" / HOLDER_LOG).read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    words = "\n".join(line for line in lines if not line.startswith(PROGRESS))
+    return words.strip().removeprefix("gpu-harness: ")
 
 
 def _tell_progress(log: Path, told: int) -> int:

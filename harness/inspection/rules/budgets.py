@@ -56,8 +56,9 @@ def _blocks(objects: Objects) -> Iterator[Sighting]:
             yield from _blocks_at_the_floor(objects, budget, least)
 
 
-_UNSCALED = ("DaemonSet", "Job", "CronJob", "JobSet", "RayCluster", "RayService", "RayJob", "ScaledJob", "Pod")
-"""Kinds whose pods belong to something without a scale subresource, or to nobody."""
+_UNSCALED = ("Job", "CronJob", "JobSet", "RayCluster", "RayService", "RayJob", "ScaledJob", "Pod")
+"""Kinds whose pods belong to something without a scale subresource, or to nobody. So do those of a DaemonSet, which no
+drain evicts."""
 
 
 def _without_scale(objects: Objects, budget: Seen, most: object, least: object) -> str:

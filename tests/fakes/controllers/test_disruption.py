@@ -42,6 +42,7 @@ NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
         pytest.param({"maxUnavailable": 9}, 4, 4, Need(4, 0), id="more-than-there-are"),
         pytest.param({"minAvailable": "50%"}, 7, 7, Need(7, 4), id="min-percent-rounds-up"),
         pytest.param({"minAvailable": 2}, 3, 7, Need(3, 2), id="min-number-of-the-pods"),
+        pytest.param({}, 3, 3, Need(0, 0), id="neither-lets-nobody-go"),
     ],
 )
 def test_need(spec, pods, scale, need):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import TargetError
+from harness.errors import BadInput, TargetError
 from harness.targets.base import CONNECTION_FILE, Connection
 from harness.targets.stack_status import as_text, programs
 
@@ -53,4 +53,16 @@ def test_each_program_is_told_with_its_state(tmp_path: Path) -> None:
 )
 def test_another_program_at_its_port_is_told(tmp_path: Path, answer: bytes) -> None:
     with standing(tmp_path, answer), pytest.raises(TargetError, match="is no cluster of ours"):
+        programs(tmp_path)
+
+
+def test_a_cluster_that_died_is_told_with_its_last_words(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no cluster of ours is up"):
+        programs(tmp_path)
+    (tmp_path / "process.json").write_text("{}")
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "holder.log").write_text(
+        "... etcd is up\ngpu-harness: the cluster is down: kwok was killed by SIGKILL\n"
+    )
+    with pytest.raises(TargetError, match=r"^the cluster is down: kwok was killed by SIGKILL"):
         programs(tmp_path)
