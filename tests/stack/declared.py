@@ -29,8 +29,6 @@ class Expected:
     components: tuple[str, ...] = ()
     """Of the stack, which it cannot do without."""
     agreement: Agreement | None = None
-    long: bool = False
-    """It takes a quarter of an hour, and is run by its name only."""
 
     @property
     def recorded(self) -> Path:
@@ -48,7 +46,7 @@ def _of(name: str, says: Mapping[str, Any]) -> list[Expected]:
     agree = says.get("agree")
     own = Expected(
         name, FOLDER / f"{name}.yaml", says["system"], on, says["verdict"], says["check"], says["words"], components,
-        _agreement(name, agree) if agree else None, bool(says.get("long", False)),
+        _agreement(name, agree) if agree else None,
     )  # fmt: skip
     twins = [
         Expected(
