@@ -1,7 +1,7 @@
 """Scrapes pods' /metrics as Prometheus would: each target on its own offset within the interval.
 
 The offset, the interval and the time a scrape takes are what stands between a queue and the autoscaler that reads it. A
-failed scrape leaves the last sample where it is, to age.
+failed scrape marks what it knew of the pod stale at once.
 """
 
 from __future__ import annotations
@@ -135,6 +135,7 @@ class Scraper:
             sums = await self._source.sums(address)
         except ScrapeFailed as error:
             log.debug("scrape of %s: %s", pod, error)
+            self._scrapes.pop(pod, None)
             return
         self._scrapes[pod] = Scrape(t_s, sums)
         self.scrapes += 1
