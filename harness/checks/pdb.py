@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from harness.checks.budgets import misfit_rows, misfit_sentence, misfit_story, misfits
+from harness.checks.budgets import Misfit, misfit_rows, misfit_sentence, misfit_story, misfits
 from harness.checks.departures import pods_scaled_away
-from harness.checks.nodepool_rules import broken_rows, broken_rules, broken_sentence, broken_story
+from harness.checks.nodepool_rules import Broken, broken_rows, broken_rules, broken_sentence, broken_story
 from harness.checks.stories import pdb_story
 from harness.checks.undisturbed import (
+    Disturbed,
     disturbed,
     disturbed_rows,
     disturbed_sentence,
@@ -135,20 +136,28 @@ def pdb(history: History, spec: PdbSpec) -> Finding:
         sentence = f"a pod that asks to be left alone went, and the recorder was blind for {gap.kind}"
     else:
         status, sentence = Status.PASS, _good_sentence(voluntary) + refused
-    rows = (
-        *(_row(b, d) for b, d in bad),
-        *disturbed_rows(torn),
-        *broken_rows(broken),
-        *misfit_rows(misfit),
-        *(_row(b, d) for b, d in found if not d.overdraws),
-        *_held_rows(history, held),
-        *refusals,
-    )
-    story = pdb_story(history, bad) if bad else disturbed_story(history, torn) if torn else ""
-    story = broken_story(history, broken) if broken and not story else story
-    story = misfit_story(history, misfit) if misfit and not story else story
+    wrong = (*disturbed_rows(torn), *broken_rows(broken), *misfit_rows(misfit))
+    within = (_row(b, d) for b, d in found if not d.overdraws)
+    rows = (*(_row(b, d) for b, d in bad), *wrong, *within, *_held_rows(history, held), *refusals)
+    story = _story(history, bad, torn, broken, misfit)
     exercised = len(voluntary) + len(misfit) + len(torn) + len(broken)
     return Finding("pdb", Role.CHECK, status, sentence, exercised, numbers, rows, story=story)
+
+
+def _story(
+    history: History,
+    bad: Sequence[tuple[Life, Disruption]],
+    torn: Sequence[Disturbed],
+    broken: Sequence[Broken],
+    misfit: Sequence[Misfit],
+) -> str:
+    if bad:
+        return pdb_story(history, bad)
+    if torn:
+        return disturbed_story(history, torn)
+    if broken:
+        return broken_story(history, broken)
+    return misfit_story(history, misfit) if misfit else ""
 
 
 def disruptions(history: History, budget: Life) -> list[Disruption]:
