@@ -20,6 +20,8 @@ from harness.spec.model import Text
 
 RESTARTED_AT = "gpu-harness.dev/restarted-at"
 BAD_TAG = "missing"
+NO_IMAGE = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull")
+"""The last where the policy is Never, as for images that were loaded (kubernetes v1.37 pkg/kubelet/images)."""
 
 
 class RolloutFault(HoldFault):
@@ -102,8 +104,7 @@ class BadImage(RolloutFault):
     async def inject(self, strike: Strike) -> None:
         deployment = await self.read(strike.ground)
         containers: list[Json] = deployment["spec"]["template"]["spec"]["containers"]
-        image = str(containers[0]["image"])
-        bad = f"{image.rpartition(':')[0] or image}:{BAD_TAG}"
+        bad = with_tag(str(containers[0]["image"]), BAD_TAG)
         # A merge patch replaces a list as a whole, so all containers are in it.
         ours: Json = {"spec": {"containers": [{**containers[0], "image": bad}, *containers[1:]]}}
         await self.change(strike, ours, {"spec": {"containers": containers}})
@@ -114,10 +115,16 @@ class BadImage(RolloutFault):
         for name, pod in (await pods_of(strike.ground)).items():
             if not wanted.matches(pod["metadata"].get("labels") or {}):
                 continue
-            stuck = waiting_reasons(pod) & {"ErrImagePull", "ImagePullBackOff"}
+            stuck = waiting_reasons(pod).intersection(NO_IMAGE)
             if stuck and any(BAD_TAG in str(c.get("image", "")) for c in container_states(pod)):
                 return {target: f"{target}: {name} waits in {', '.join(sorted(stuck))}"}
         return {}
 
     def expected(self) -> tuple[str, str]:
-        return "a new pod waits in ErrImagePull or ImagePullBackOff", "kubectl get pods; is the Deployment paused?"
+        return f"a new pod waits in {' or '.join(NO_IMAGE)}", "kubectl get pods; is the Deployment paused?"
+
+
+def with_tag(image: str, tag: str) -> str:
+    """In place of its tag or digest; a port of the registry is neither."""
+    folder, slash, name = image.partition("@")[0].rpartition("/")
+    return f"{folder}{slash}{name.partition(':')[0]}:{tag}"
