@@ -69,8 +69,7 @@ def _capital(text: str) -> str:
 
 def _facts(history: History, cause: Diagnosis) -> str:
     lines = "".join(f"<div><dt>{text_of(k)}</dt><dd>{text_of(v)}</dd></div>" for k, v in facts_of(cause))
-    left = len(cause.evidence) - _SHOWN
-    rest = f"… and {left} more" if left > 0 else ""
+    rest = "… and others" if len(cause.evidence) > _SHOWN else ""  # how many is unknown: a cause keeps its first rows
     return f'<dl class="why">{lines}</dl>{evidence_list(history, cause.evidence[:_SHOWN], rest)}'
 
 
