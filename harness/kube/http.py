@@ -257,38 +257,29 @@ class HttpKube:
         content_type: str | None,
         limits: aiohttp.ClientTimeout,
     ) -> aiohttp.ClientResponse:
-        answer = await self._asked(method, path, query, body, content_type, limits)
-        if answer.status == _UNAUTHORIZED and await self._renew():
-            answer.close()
-            answer = await self._asked(method, path, query, body, content_type, limits)
-        return answer
+        headers = {"Accept": "application/json"} | ({"Content-Type": content_type} if content_type else {})
 
-    async def _asked(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None,
-        body: Patch | None,
-        content_type: str | None,
-        limits: aiohttp.ClientTimeout,
-    ) -> aiohttp.ClientResponse:
-        client = await self._opened()
-        headers = {"Accept": "application/json"}
-        if content_type:
-            headers["Content-Type"] = content_type
-        # The body is JSON already: it goes past the client's conversion of models, which walks through every field.
-        _, url, sent, _, _ = await client.param_serialize(
-            method,
-            path,
-            query_params=list((query or {}).items()),
-            header_params=headers,
-            auth_settings=["BearerToken"],
-        )
-        try:
-            answer = await client.call_api(method, url, sent, body, _request_timeout=limits)
-        except (aiohttp.ClientError, TimeoutError, OSError) as e:
-            raise ConnectionError(f"{method} {path}: cannot reach the API server: {e or type(e).__name__}") from e
-        response: aiohttp.ClientResponse = answer.response
+        async def asked() -> aiohttp.ClientResponse:
+            client = await self._opened()
+            # The body is JSON already: it goes past the client's conversion of models, which walks through every field.
+            _, url, sent, _, _ = await client.param_serialize(
+                method,
+                path,
+                query_params=list((query or {}).items()),
+                header_params=dict(headers),
+                auth_settings=["BearerToken"],
+            )
+            try:
+                answer = await client.call_api(method, url, sent, body, _request_timeout=limits)
+            except (aiohttp.ClientError, TimeoutError, OSError) as e:
+                raise ConnectionError(f"{method} {path}: cannot reach the API server: {e or type(e).__name__}") from e
+            response: aiohttp.ClientResponse = answer.response
+            return response
+
+        response = await asked()
+        if response.status == _UNAUTHORIZED and await self._renew():
+            response.close()
+            response = await asked()
         return response
 
     async def _opened(self) -> aio.client.ApiClient:
