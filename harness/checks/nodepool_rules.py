@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from harness.checks.sight import blind
 from harness.checks.story import moment, tell
+from harness.checks.undisturbed import KEEP, kept
 from harness.checks.units import NS_PER_S, count, listed
 from harness.history.lives import Json, Life, condition, labels_of, lives
 from harness.history.tables import ObjectEvent, ObjectEventType
@@ -22,7 +23,6 @@ from harness.verdict import Evidence
 if TYPE_CHECKING:
     from harness.history.reader import History
 
-_KEEP = "karpenter.sh/do-not-disrupt"
 _POOL = "karpenter.sh/nodepool"
 _OF_ITS_OWN_WILL = frozenset({"Empty", "Underutilized", "Drifted"})
 _KNOWN_NS = 2 * NS_PER_S
@@ -64,9 +64,9 @@ def _of_one(
     claim: Life, event: ObjectEvent, node: Life | None, pool: Life | None, every: Sequence[Life]
 ) -> Iterable[Broken]:
     reason, at_ns = _reason(event.object), event.t_ns
-    if _stood(claim, at_ns, _kept) or (node is not None and _stood(node, at_ns, _kept)):
+    if _stood(claim, at_ns, kept) or (node is not None and _stood(node, at_ns, kept)):
         change = "see why the provisioner takes nodes that forbid it: its version, or who removes the annotation"
-        yield Broken(claim, event, f"{claim.name} was chosen as {reason} in spite of {_KEEP}", change)
+        yield Broken(claim, event, f"{claim.name} was chosen as {reason} in spite of {KEEP}", change)
     before, now = (pool.at(at_ns - _KNOWN_NS), pool.at(at_ns)) if pool is not None else (None, None)
     if pool is None or before is None or now is None or _disruption(before) != _disruption(now):
         return
@@ -92,10 +92,6 @@ def _chosen_at(claim: Life) -> ObjectEvent | None:
 def _reason(claim: Json) -> str:
     said = condition(claim, "DisruptionReason")
     return str(said.get("reason") or "") if said.get("status") == "True" else ""
-
-
-def _kept(obj: Json) -> bool:
-    return (obj.get("metadata", {}).get("annotations") or {}).get(_KEEP) == "true"
 
 
 def _stood(life: Life, at_ns: int, holds: Callable[[Json], bool]) -> bool:

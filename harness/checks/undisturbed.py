@@ -20,7 +20,7 @@ from harness.verdict import Evidence
 if TYPE_CHECKING:
     from harness.history.reader import History
 
-_KEEP = "karpenter.sh/do-not-disrupt"
+KEEP = "karpenter.sh/do-not-disrupt"
 _TAINT = "karpenter.sh/disrupted"
 _DEADLINE = "karpenter.sh/nodeclaim-termination-timestamp"
 _NEAR_NS = 250 * NS_PER_MS
@@ -43,7 +43,7 @@ def disturbed(history: History) -> list[Disturbed]:
     for pod in lives(history.objects, "Pod"):
         event = pod.when(going)
         node = nodes.get(node_of(pod.last))
-        if event is None or node is None or pod.uid in scaled or node.name in ended or not _kept(event.object):
+        if event is None or node is None or pod.uid in scaled or node.name in ended or not kept(event.object):
             continue
         reason = str(condition(event.object, "DisruptionTarget").get("reason") or "EvictionByEvictionAPI")
         drained = node.when(_tainted)
@@ -57,7 +57,7 @@ def disturbed(history: History) -> list[Disturbed]:
 def undisturbed_hidden(history: History) -> ObjectEvent | None:
     """The gap that may hide how a pod went that asks to be left alone."""
     scaled = pods_scaled_away(history)
-    went = (p for p in lives(history.objects, "Pod") if _kept(p.last) and p.uid not in scaled)
+    went = (p for p in lives(history.objects, "Pod") if kept(p.last) and p.uid not in scaled)
     return blind(history, _BLINDING) if any(p.when(going) or p.gone for p in went) else None
 
 
@@ -67,8 +67,9 @@ def _bounded(history: History) -> list[Life]:
     return [c for c in claims if _DEADLINE in (c.last.get("metadata", {}).get("annotations") or {})]
 
 
-def _kept(pod: Json) -> bool:
-    return (pod.get("metadata", {}).get("annotations") or {}).get(_KEEP) == "true"
+def kept(obj: Json) -> bool:
+    """Whether it must be left alone; a duration in the annotation's place is not judged."""
+    return (obj.get("metadata", {}).get("annotations") or {}).get(KEEP) == "true"
 
 
 def _tainted(node: Json) -> bool:
@@ -77,13 +78,13 @@ def _tainted(node: Json) -> bool:
 
 def disturbed_sentence(found: Sequence[Disturbed]) -> str:
     names = listed([f"{d.pod.name} on {d.node}" for d in found])
-    return f"{count(len(found), 'pod')} taken by a drain in spite of {_KEEP}: {names}"
+    return f"{count(len(found), 'pod')} taken by a drain in spite of {KEEP}: {names}"
 
 
 def disturbed_story(history: History, found: Sequence[Disturbed]) -> str:
     first = found[0]
     return tell(
-        promised=f"a pod with the annotation {_KEEP} is left where it is",
+        promised=f"a pod with the annotation {KEEP} is left where it is",
         happened=disturbed_sentence(found),
         when=moment(history, first.event.t_ns),
         objects=[*(d.pod.name for d in found), *(d.node for d in found)],
