@@ -48,7 +48,7 @@ test-stack-experiments: $(READY)  ## experiments on real components, each to its
 	@$(BIN)/python tests/stack/stack_real.py
 
 test-stack-all: $(READY)  ## all experiments on real components (two at a time on two cores; 77 where none can run)
-	@$(BIN)/python tests/stack/stack_real.py --all
+	@$(BIN)/python tests/stack/stack_real.py --all $(ARGS)
 
 test: $(READY)  ## all tests: on all cores, then one after another those that need the machine to themselves
 	@$(BIN)/python -m pytest -q -n logical --dist worksteal -m "not alone"; ended=$$?; \

@@ -1,26 +1,27 @@
 """``make test-stack-experiments``: those whose system under test is a real component, each to its declared verdict.
 
-``stack_real.py [--all] [--lanes N] [--reports DIR] [NAME…]`` prints a line for each and what it came to in the last
-one. Where the embedded cluster emulates the component, both histories are compared, too. Exits 1 when one ended
-otherwise than declared, 77 (with REQUIRE=1: 1) when nothing could be run. Without ``--all`` it is a choice that ends
-within ten minutes. Each experiment has a control plane of its own and waits most of the time, so there are as many at
-once as there are cores; one of which nothing can be said because the machine stood still is played once more, alone.
+``stack_real.py [--all] [--lanes N] [--reports DIR] [NAME…]`` prints a line for each and what it came to, a table at the
+end, and writes all of it to ``DIR/verdicts.json``; the folder of every run stays in DIR. Where the embedded cluster
+emulates the component, both histories are compared once all have been played. Exits 1 when one ended otherwise than
+declared, 77 (with REQUIRE=1: 1) when nothing could be run. Without ``--all`` it is a choice that ends within ten
+minutes. Each experiment has a control plane of its own and waits most of the time, so there are as many at once as
+there are cores; one of which nothing can be said, as where the machine stood still, is played again when all others
+have ended, alone, twice at most, and its line says so.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "harness" / "run" / "virtual"))
@@ -28,6 +29,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "behaviour"))
 
 from declared import ROOT, Expected, declared
 from histories import compared, wanted_lives
+from plays import Ended, Plays
 from virtual_runs import run_virtually
 
 from harness.errors import HarnessError
@@ -43,17 +45,41 @@ CHOICE = (
 )  # fmt: skip
 BUDGET_S = 510
 """No experiment is begun after so many seconds, for the choice to end within ten minutes on a slow machine."""
-STALLED = ("machine_did_not_stall", "load_offered", "clocks_agree")
+LIMIT_S = 420.0
+"""A run that takes longer hangs: the longest are 120 s of load, and one minute for the cluster."""
+AGAIN = 2
+Each = Callable[[Sequence[Expected], int], Iterable[tuple[Expected, Ended | None, float]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    right: bool
-    text: str
-    unknown: bool = False
-    """The machine stood still, or the harness did."""
-    folder: Path | None = None
-    """Of a run that ended as declared."""
+@dataclass(slots=True)
+class Row:
+    """What is said of one experiment. ``took_s`` of its last run; ``again``: why each before that said nothing."""
+
+    expected: Expected
+    ended: Ended
+    took_s: float
+    again: tuple[str, ...] = ()
+    compared: str = ""
+    """How it compares with the embedded cluster; empty where nothing is."""
+    differences: tuple[str, ...] = ()
+
+    @property
+    def right(self) -> bool:
+        return self.ended.right and not self.differences
+
+    def line(self) -> str:
+        state = "as declared" if self.right else "NOT AS DECLARED"
+        again = f"; played {len(self.again) + 1} times, for {' / '.join(self.again)}" if self.again else ""
+        return f"{self.expected.name} ({self.expected.system}): {state}, {self.ended.text} ({self.took_s:.0f} s{again})"
+
+    def told(self) -> dict[str, object]:
+        folder = self.ended.folder
+        return {
+            "name": self.expected.name, "system": self.expected.system, "right": self.right,
+            "verdict": self.ended.status, "check": self.expected.check, "sentence": self.ended.sentence,
+            "seconds": round(self.took_s), "again": list(self.again), "compared": self.compared,
+            "differences": list(self.differences), "folder": str(folder) if folder else None, "text": self.ended.text,
+        }  # fmt: skip
 
 
 def missing(expected: Expected) -> str:
@@ -66,99 +92,56 @@ def missing(expected: Expected) -> str:
     return ""
 
 
-class Plays:
-    """Runs as processes, in lanes. Whatever ends this one ends them, and waits for them to take their clusters down."""
-
-    def __init__(self, reports: Path, begin_within_s: float) -> None:
-        self._reports = reports
-        self._last_begin_s = time.monotonic() + begin_within_s
-        self._running: set[subprocess.Popen[str]] = set()
-        self._mutex = threading.Lock()
-        self._ended = False
-
-    def each(self, chosen: Sequence[Expected], lanes: int) -> Iterator[tuple[Expected, Ended | None, float]]:
-        """As they end, with the seconds each took; None for one that there was no time to begin."""
-        pool = ThreadPoolExecutor(lanes)
-        played: dict[Future[tuple[Ended | None, float]], Expected] = {pool.submit(self._play, e): e for e in chosen}
-        try:
-            for done in as_completed(played):
-                yield played[done], *done.result()
-        finally:
-            with self._mutex:
-                self._ended = True
-                for process in self._running:
-                    process.terminate()
-            pool.shutdown(cancel_futures=True)
-            self._ended = False
-
-    def _play(self, expected: Expected) -> tuple[Ended | None, float]:
-        began_s = time.monotonic()
-        if began_s > self._last_begin_s:
-            return None, 0.0
-        command = [sys.executable, "-m", "harness.cli", "run", str(expected.file), "--target", "controlplane"]
-        command += ["--plain", "--seed", "1", "--reports", str(self._reports)]
-        with self._mutex:
-            if self._ended:
-                return None, 0.0
-            process = subprocess.Popen(
-                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-            )
-            self._running.add(process)
-        said = process.communicate()[0]
-        with self._mutex:
-            self._running.discard(process)
-        return self._judged(expected, process.returncode, said), time.monotonic() - began_s
-
-    def _judged(self, expected: Expected, code: int, words: str) -> Ended:
-        folders = sorted((self._reports / expected.name).glob("2*"))
-        file = folders[-1] / "verdict.json" if folders else None
-        if file is None or not file.is_file():
-            return Ended(False, f"no verdict, exit {code}\n{words[-1500:]}")
-        verdict = json.loads(file.read_text())
-        said = {finding["check"]: finding for finding in verdict["findings"]}
-        own = said[expected.check]
-        text = f"{verdict['status']}: {own['sentence']}"
-        if verdict["status"] == own["judged"] == expected.verdict and expected.words in own["sentence"]:
-            return Ended(True, text, folder=folders[-1])
-        why = [f"{name} {f['judged']}" for name, f in said.items() if f["judged"] != "pass" and name != expected.check]
-        text += f" ({expected.verdict} with {expected.words!r} was declared; {', '.join(why) or 'all else passed'})"
-        unheard = [name for name in STALLED if said[name]["judged"] != "pass"]
-        return Ended(False, text, verdict["status"] == "unknown" and bool(unheard))
+def beside_embedded(row: Row) -> None:
+    """Adds how the real component went beside the embedded cluster, where that is declared."""
+    agreement, folder = row.expected.agreement, row.ended.folder
+    if folder is None or agreement is None or not row.ended.right:
+        return
+    try:
+        with tempfile.TemporaryDirectory() as place, contextlib.redirect_stdout(io.StringIO()):
+            ours = wanted_lives(agreement, run_virtually(row.expected.file, Path(place)).history)
+        found = compared(agreement, ours, wanted_lives(agreement, History.load(folder)))
+    except HarnessError as error:
+        row.differences = (f"not compared: {error}",)
+        return
+    row.differences = tuple(found.differences)
+    row.compared = f"{found.transitions} transitions, at most {found.latest_s:.1f} s apart ({found.latest})"
 
 
-def beside_embedded(expected: Expected, ended: Ended) -> Ended:
-    """With what the real component did otherwise than the embedded cluster, where both are compared."""
-    if ended.folder is None or expected.agreement is None:
-        return ended
-    with tempfile.TemporaryDirectory() as folder:
-        ours = wanted_lives(expected.agreement, run_virtually(expected.file, Path(folder)).history)
-    real = wanted_lives(expected.agreement, History.load(ended.folder))
-    differences = compared(expected.agreement, ours, real).differences
-    text = ended.text + "".join(f"\n    differs from the embedded one: {d}" for d in differences)
-    return replace(ended, right=not differences, text=text)
+def play_all(chosen: Sequence[Expected], each: Each, lanes: int, verdicts: Path) -> list[Row]:
+    """A row for each that there was time for. Prints each as it ends, and keeps ``verdicts`` up to date."""
+    rows: dict[str, Row] = {}
+    todo = list(chosen)
+    for round_ in range(AGAIN + 1):
+        for expected, ended, took_s in each(todo, 1 if round_ else lanes):
+            before = rows.get(expected.name)
+            if ended is None:
+                print(f"{expected.name}: not run{' again' if before else ''}: its time was up", flush=True)
+                continue
+            again = (*before.again, before.ended.why_again) if before else ()
+            row = rows[expected.name] = Row(expected, ended, took_s, again)
+            verdicts.write_text(json.dumps([r.told() for r in rows.values()], indent=1, ensure_ascii=False) + "\n")
+            print(row.line(), flush=True)
+        todo = [row.expected for row in rows.values() if row.ended.why_again]
+        if todo and round_ < AGAIN:
+            print(f"again, alone, for nothing can be said of them: {', '.join(e.name for e in todo)}", flush=True)
+    for row in rows.values():
+        beside_embedded(row)
+        if row.compared or row.differences:
+            print(f"{row.expected.name}: beside the embedded cluster {row.compared}", flush=True)
+            print("".join(f"    differs: {d}\n" for d in row.differences), end="", flush=True)
+    verdicts.write_text(json.dumps([r.told() for r in rows.values()], indent=1, ensure_ascii=False) + "\n")
+    return [rows[e.name] for e in chosen if e.name in rows]
 
 
-def play_all(chosen: Sequence[Expected], plays: Plays, lanes: int) -> dict[str, bool]:
-    """Whether each came out as declared; those that there was no time for are left out. Prints each as it ends."""
-    right: dict[str, bool] = {}
-
-    def tell(expected: Expected, ended: Ended, took_s: float) -> None:
-        ended = beside_embedded(expected, ended)
-        right[expected.name] = ended.right
-        state = "as declared" if ended.right else "NOT AS DECLARED"
-        print(f"{expected.name} ({expected.system}): {state}, {ended.text} ({took_s:.0f} s)", flush=True)
-
-    unheard: dict[str, tuple[Ended, float]] = {}
-    for expected, ended, took_s in plays.each(chosen, lanes):
-        if ended is None:
-            print(f"{expected.name}: not run: its time was up", flush=True)
-        elif ended.unknown:
-            unheard[expected.name] = ended, took_s
-        else:
-            tell(expected, ended, took_s)
-    for expected, ended, took_s in plays.each([e for e in chosen if e.name in unheard], lanes=1):
-        tell(expected, *((ended, took_s) if ended is not None else unheard[expected.name]))
-    return right
+def table(rows: Sequence[Row]) -> str:
+    head = f"{'experiment':56} {'verdict':10} {'check':16} {'s':>4}  tries  as declared"
+    each = [
+        f"{r.expected.name:56} {r.ended.status:10} {r.expected.check:16} {r.took_s:4.0f}  {len(r.again) + 1:5}  "
+        f"{'yes' if r.right else 'NO'}{', differs from the embedded one' if r.differences else ''}"
+        for r in rows
+    ]
+    return "\n".join([head, *each])
 
 
 def _end(number: int, frame: object) -> None:
@@ -187,17 +170,20 @@ def main() -> int:
         else:
             can.append(expected)
     signal.signal(signal.SIGTERM, _end)
-    plays = Plays(args.reports, float("inf") if args.all or args.names else BUDGET_S)
+    args.reports.mkdir(parents=True, exist_ok=True)
+    verdicts = args.reports / "verdicts.json"
+    plays = Plays(args.reports, float("inf") if args.all or args.names else BUDGET_S, LIMIT_S)
     began_s = time.monotonic()
-    ended = play_all(can, plays, max(1, args.lanes))
-    right = sum(ended.values())
+    rows = play_all(can, plays.each, max(1, args.lanes), verdicts)
+    right = sum(row.right for row in rows)
+    print(table(rows))
     print(
-        f"{right} of {len(chosen)} experiments on real components as declared, {len(ended) - right} not, "
-        f"{len(chosen) - len(ended)} not run; {time.monotonic() - began_s:.0f} s"
+        f"{right} of {len(chosen)} experiments on real components as declared, {len(rows) - right} not, "
+        f"{len(chosen) - len(rows)} not run; {time.monotonic() - began_s:.0f} s; {verdicts}"
     )
-    if not ended:
+    if not rows:
         return 1 if os.environ.get("REQUIRE") == "1" else 77
-    return int(right < len(ended))
+    return int(right < len(rows))
 
 
 if __name__ == "__main__":
