@@ -47,7 +47,7 @@ test-stack: $(READY)  ## the cheap real components, each up and at work (exits 7
 test-stack-experiments: $(READY)  ## experiments on real components, each to its declared verdict (ten minutes; 77 where none can run)
 	@$(BIN)/python tests/stack/stack_real.py
 
-test-stack-all: $(READY)  ## all experiments on real components (two at a time on two cores; 77 where none can run)
+test-stack-all: $(READY)  ## all experiments on real components but the long ones (two at a time on two cores; 77 where none can run)
 	@$(BIN)/python tests/stack/stack_real.py --all $(ARGS)
 
 test: $(READY)  ## all tests: on all cores, then one after another those that need the machine to themselves

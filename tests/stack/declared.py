@@ -29,6 +29,8 @@ class Expected:
     components: tuple[str, ...] = ()
     """Of the stack, which it cannot do without."""
     agreement: Agreement | None = None
+    long: bool = False
+    """Takes so long that it is played when it is asked for only."""
 
     @property
     def recorded(self) -> Path:
@@ -46,7 +48,7 @@ def _of(name: str, says: Mapping[str, Any]) -> list[Expected]:
     agree = says.get("agree")
     own = Expected(
         name, FOLDER / f"{name}.yaml", says["system"], on, says["verdict"], says["check"], says["words"], components,
-        _agreement(name, agree) if agree else None,
+        _agreement(name, agree) if agree else None, bool(says.get("long", False)),
     )  # fmt: skip
     twins = [
         Expected(

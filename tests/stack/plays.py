@@ -16,6 +16,8 @@ from declared import ROOT, Expected
 
 from harness.errors import ExitCode
 
+LONGER = 4
+"""Times as long as others may one take that is declared to be long."""
 BROUGHT_DOWN_S = 90.0
 """Of the clock, in which a run that was told to end takes its cluster down."""
 
@@ -73,17 +75,17 @@ class Plays:
                 command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
             )
             self._running.add(process)
-        said = self._said(process)
+        said = self._said(process, self._limit_s * (LONGER if expected.long else 1))
         with self._mutex:
             self._running.discard(process)
         (folder,) = sorted(self._folders(expected) - before)[-1:] or (None,)
         return judged(expected, folder, process.returncode, said), time.monotonic() - began_s
 
-    def _said(self, process: subprocess.Popen[str]) -> str:
+    def _said(self, process: subprocess.Popen[str], limit_s: float) -> str:
         """All that it printed. One that does not end is told to, and killed when it does not do that either."""
-        for limit_s, more in ((self._limit_s, process.terminate), (BROUGHT_DOWN_S, process.kill)):
+        for patience_s, more in ((limit_s, process.terminate), (BROUGHT_DOWN_S, process.kill)):
             try:
-                return process.communicate(timeout=limit_s)[0]
+                return process.communicate(timeout=patience_s)[0]
             except subprocess.TimeoutExpired:
                 more()
         return process.communicate()[0]

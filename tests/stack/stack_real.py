@@ -1,12 +1,13 @@
 """``make test-stack-experiments``: those whose system under test is a real component, each to its declared verdict.
 
-``stack_real.py [--all] [--lanes N] [--reports DIR] [NAME…]`` prints a line for each and what it came to, a table at the
-end, and writes all of it to ``DIR/verdicts.json``; the folder of every run stays in DIR. Where the embedded cluster
-emulates the component, both histories are compared once all have been played. Exits 1 when one ended otherwise than
-declared, 77 (with REQUIRE=1: 1) when nothing could be run. Without ``--all`` it is a choice that ends within ten
-minutes. Each experiment has a control plane of its own and waits most of the time, so there are as many at once as
-there are cores; one of which nothing can be said, as where the machine stood still, is played again when all others
-have ended, alone, twice at most, and its line says so.
+``stack_real.py [--all | --long] [--lanes N] [--reports DIR] [NAME…]`` prints a line for each and what it came to, a
+table at the end, and writes all of it to ``DIR/verdicts.json``; the folder of every run stays in DIR. Where the
+embedded cluster emulates the component, both histories are compared once all have been played. Exits 1 when one ended
+otherwise than declared, 77 (with REQUIRE=1: 1) when nothing could be run. ``--all`` are those that take about a
+minute, ``--long`` the others; without them and without names it is a choice that ends within ten minutes. Each
+experiment has a control plane of its own and waits most of the time, so there are as many at once as there are cores;
+one of which nothing can be said, as where the machine stood still, is played again when all others have ended, alone,
+twice at most, and its line says so.
 """
 
 from __future__ import annotations
@@ -151,7 +152,9 @@ def _end(number: int, frame: object) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="of tests/stack/expected.yaml")
-    parser.add_argument("--all", action="store_true", help="all of them, however long it takes")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--all", action="store_true", help="all of them that take about a minute each")
+    which.add_argument("--long", action="store_true", help="those that take longer, a quarter of an hour and more")
     cores = len(os.sched_getaffinity(0))
     parser.add_argument(
         "--lanes", type=int, default=cores, help="experiments at a time, each with its own control plane"
@@ -162,7 +165,9 @@ def main() -> int:
     if unknown := set(args.names) - known.keys():
         print(f"unknown: {', '.join(sorted(unknown))}; there is: {', '.join(known)}", file=sys.stderr)
         return 64
-    chosen = [known[name] for name in args.names or (known if args.all else CHOICE)]
+    every = args.all or args.long
+    kind = [name for name, expected in known.items() if expected.long is args.long]
+    chosen = [known[name] for name in args.names or (kind if every else CHOICE)]
     can = []
     for expected in chosen:
         if why := missing(expected):
@@ -172,7 +177,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _end)
     args.reports.mkdir(parents=True, exist_ok=True)
     verdicts = args.reports / "verdicts.json"
-    plays = Plays(args.reports, float("inf") if args.all or args.names else BUDGET_S, LIMIT_S)
+    plays = Plays(args.reports, float("inf") if every or args.names else BUDGET_S, LIMIT_S)
     began_s = time.monotonic()
     rows = play_all(can, plays.each, max(1, args.lanes), verdicts)
     right = sum(row.right for row in rows)
