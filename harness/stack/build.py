@@ -30,6 +30,9 @@ Say = Callable[[str], None]
 PROGRESS_S = 5.0
 _COMPILED_PACKAGE = re.compile(r"^[\w.~/-]+$")
 """With -v, go build prints the import path of each package it compiles, one a line."""
+NO_DWARF = "-gcflags=all=-dwarf=false"
+"""The linker leaves a debugger's tables out of a program (``-s -w``): compilers need not write them either. That is a
+fifth of a build: kubectl 1.37.2 with nothing cached took 242 processor seconds for 303, and 693 MB of cache for 847."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ def _build(component: Component, folder: Path, say: Say) -> Built:
     say(f"{component.name}: building {component.package}")
     started = time.monotonic()
     part = folder / f".{component.name}.part"
-    argv = [go, "build", "-v", "-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags", component.ldflags]
+    argv = [go, "build", "-v", "-mod=readonly", "-buildvcs=false", "-trimpath", NO_DWARF, "-ldflags", component.ldflags]
     argv += ["-tags", ",".join(component.tags)] if component.tags else []
     argv += ["-o", str(part), component.package]
     _run_go(component, argv, say)

@@ -13,7 +13,9 @@ from harness.errors import TargetError
 from harness.stack import build as build_module
 from harness.stack import component as component_module
 from harness.stack.build import build, is_built, recipe
+from harness.stack.catalogue import COMPONENTS
 from harness.stack.component import Component
+from harness.stack.description import addons
 
 GO = """
 import pathlib, signal, sys, time
@@ -62,6 +64,14 @@ def test_built_once_and_again_when_a_pin_or_a_flag_changes(module: Path, tmp_pat
     build([ONE], said.append, tmp_path / "cache")
     build([replace(ONE, ldflags="-s")], said.append, tmp_path / "cache")
     assert (module / "calls").read_text().splitlines() == ["example.org/one"] * 3
+
+
+def test_every_program_is_stripped_so_compilers_need_write_no_debug_tables() -> None:
+    assert [
+        each.name
+        for each in (*COMPONENTS.values(), *(part for addon in addons().values() for part in addon.components))
+        if {"-s", "-w"} - set(each.ldflags.split())
+    ] == []
 
 
 def test_a_program_that_is_not_as_it_was_built_is_built_again(module: Path, tmp_path: Path) -> None:
