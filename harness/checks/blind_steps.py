@@ -16,7 +16,7 @@ from harness.history.tables import ObjectEvent, ObjectEventType
 if TYPE_CHECKING:
     from harness.history.reader import History
 
-_SOONER_NS = NS_PER_S
+SOONER_NS = NS_PER_S
 """The autoscaler may read so much sooner than the recorder."""
 
 
@@ -51,14 +51,14 @@ def blind_steps(history: History, holes: Sequence[Unread]) -> list[BlindStep]:
     made one up."""
     found: list[BlindStep] = []
     for scaler in autoscalers(history):
-        for target in _targets(history, scaler):
+        for target in targets_of(history, scaler):
             for before, after, event in replica_steps(target):
                 listed_first = event.type is ObjectEventType.LISTED  # when it was written nobody saw
                 if after >= before or event.t_ns < history.run.load_start_ns or listed_first:
                     continue
                 said = _could_not_read(scaler, event.t_ns, after)
                 made_up = _fell_back(history, target, event.t_ns)
-                hole = next((h for h in holes if h.watched and h.start_ns < event.t_ns < h.end_ns - _SOONER_NS), None)
+                hole = next((h for h in holes if h.watched and h.start_ns < event.t_ns < h.end_ns - SOONER_NS), None)
                 if made_up is not None:
                     found.append(BlindStep(target.name, before, after, event, made_up, fell_back=True))
                 elif said is not None:
@@ -88,7 +88,8 @@ def _could_not_read(scaler: Life, t_ns: int, size: int) -> str | None:
     return reason or None
 
 
-def _targets(history: History, scaler: Life) -> list[Life]:
+def targets_of(history: History, scaler: Life) -> list[Life]:
+    """Whose size it decides."""
     kinds = ("Deployment", "ReplicaSet")
     return [t for kind in kinds for t in lives(history.objects, kind) if not owner_of(t.last) and scales(scaler, t)]
 

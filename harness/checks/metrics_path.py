@@ -10,6 +10,7 @@ from harness.checks.echoes import Echo, echoes
 from harness.checks.pressures import Hole, Pressure, holes_of, pressures_of
 from harness.checks.rows import rows_of
 from harness.checks.sight import blind
+from harness.checks.stale_steps import StaleStep, stale_steps
 from harness.checks.story import clock, moment, tell
 from harness.checks.told_metrics import COUNTS_WAITING, sourced, told_holes, told_pressures
 from harness.checks.units import both, count, listed, scenario_s, span_ns
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 MADE_UP = "made_up"
 """The fact of an evidence that a number which nobody had measured was taken for one."""
+WAITING_S = "waiting_s"
+"""The fact of an evidence for how many scenario seconds too many requests had waited when a size was lowered."""
 NEEDS = ("load_offered", "machine_did_not_stall", "clocks_agree")
 PROVES = "a size that was lowered without a reading"
 _BLINDING = frozenset({"Deployment", "ReplicaSet", "HorizontalPodAutoscaler", "Pod"})
@@ -35,6 +38,7 @@ class _Seen:
     slow: list[Pressure]
     holes: list[Hole]
     blind: list[BlindStep]
+    stale: list[StaleStep]
     echoes: list[Echo]
 
 
@@ -45,21 +49,24 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
     Pressure is taken from the requests: sent, and without a token for half a clock second. It is compared with metrics
     that count waiting requests; a lag is known no finer than the recorder scrapes (twice a clock second). Pressure that
     is over before `seen_s_max` and was never read puts nothing to the test. A reading that says requests wait when none
-    has for `seen_s_max` is older than that. An autoscaler without a reading must leave the size as it is: taking
-    replicas away then is wrong whatever the limits say; also when KEDA's `fallback` gives it a number in place of one.
+    has for `seen_s_max` is older than that, and so is one that takes replicas away when too many for the rest have
+    waited all that time (for a minute, where it is the first after a hole). An autoscaler without a reading must leave
+    the size as it is: taking replicas away then is wrong whatever the limits say; also when KEDA's `fallback` gives it
+    a number in place of one.
 
     UNKNOWN without an autoscaler that reads such a metric, when nothing of it was ever read, when requests never waited
     for long enough, when the recorder itself was not there while nothing was read, and when it was blind for sizes,
     autoscalers or pods and saw nothing wrong.
     """
-    metrics: dict[str, float] = {}
-    for scaler in autoscalers(history):
-        metrics |= {n: target for n, target in pod_metrics(scaler.last).items() if any(w in n for w in COUNTS_WAITING)}
+    kept = {s.uid: {n: t for n, t in pod_metrics(s.last).items() if _counts_waiting(n)} for s in autoscalers(history)}
+    metrics = {name: target for own in kept.values() for name, target in own.items()}
     read = {name: readings(history, name) for name in metrics}
     limit_ns, hole_ns = (span_ns(s, history.run.time_scale) for s in (spec.seen_s_max, spec.hole_s_max))
     other = sourced(history)
     pressures = [p for name, target in metrics.items() for p in pressures_of(history, name, target, read[name])]
     pressures += [p for each in other for p in told_pressures(history, each)]
+    for each in other:
+        kept[each.scaler][each.metric] = each.target
     judged = [p for p in pressures if p.seen_ns is not None or p.end_ns - p.start_ns > limit_ns]
     slow = [p for p in judged if p.lag_ns is None or p.lag_ns > limit_ns]
     blind_ns = min(hole_ns, span_ns(_BLIND_S, history.run.time_scale))
@@ -67,7 +74,9 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
     gone += [h for each in other for h in told_holes(history, each, blind_ns)]
     holes = [h for h in gone if h.end_ns - h.start_ns > hole_ns]
     old = [e for n, target in metrics.items() for e in echoes(n, target, read[n], rows_of(history), limit_ns)]
-    seen = _Seen(judged, slow, [h for h in holes if h.watched], blind_steps(history, gone), old)
+    steps = blind_steps(history, gone)
+    stale = stale_steps(history, kept, gone, steps, limit_ns)
+    seen = _Seen(judged, slow, [h for h in holes if h.watched], steps, stale, old)
     wrong = _wrong(history, spec, seen)
     unwatched = [h for h in holes if not h.watched]
     if any(step.fell_back for step in seen.blind):
@@ -104,13 +113,18 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
         "holes": len(seen.holes),
         "hole_s_longest": _longest_s(history, seen.holes),
         "scaled_down_blind": len(seen.blind),
+        "scaled_down_by_the_past": len(seen.stale),
         "read_of_the_past": len(seen.echoes),
     }
     story = _story(history, spec, seen) if status is Status.FAIL else ""
     needs = () if seen.blind else NEEDS
-    exercised = len(judged) + len(seen.holes) + len(seen.blind) + len(seen.echoes)
+    exercised = len(judged) + len(seen.holes) + len(seen.blind) + len(seen.stale) + len(seen.echoes)
     rows_ = _evidence(history, seen)
     return Finding("metrics_path", Role.CHECK, status, sentence, exercised, numbers, rows_, needs, story=story)
+
+
+def _counts_waiting(metric: str) -> bool:
+    return any(word in metric for word in COUNTS_WAITING)
 
 
 def _borne(history: History, gone: list[Hole]) -> str:
@@ -127,6 +141,13 @@ def _wrong(history: History, spec: MetricsPathSpec, seen: _Seen) -> list[str]:
         b = seen.blind[0]
         times = count(len(seen.blind), "time")
         parts.append(f"scaled down blind {times} (first: {b.target} from {b.before} to {b.after}, while {b.why})")
+    if seen.stale:
+        s = seen.stale[0]
+        lasted = both(s.event.t_ns - s.waiting_since_ns, scale)
+        parts.append(
+            f"scaled down by a reading of the past {count(len(seen.stale), 'time')} (first: {s.target} from {s.before} "
+            f"to {s.after}, when too many for {s.after} had waited for {lasted})"
+        )
     never = [p for p in seen.slow if p.lag_ns is None]
     if never:
         p = never[0]
@@ -178,6 +199,18 @@ def _story(history: History, spec: MetricsPathSpec, seen: _Seen) -> str:
             cause=b.why,
             change="let a missing value be missing: a query that finds nothing must not answer 0",
         )
+    if seen.stale:
+        s = seen.stale[0]
+        first = "; it was the first value after a time in which nothing could be read" if s.after_a_hole else ""
+        return tell(
+            promised="an autoscaler takes replicas away by what is, not by what was",
+            happened=happened,
+            when=moment(history, s.event.t_ns),
+            objects=[s.target],
+            cause=f"the value of {s.metric} was of before requests waited{first}",
+            change="let the store forget a sample sooner than requests can pile up (Prometheus' lookback is five "
+            "minutes by default), or have the autoscaler lower a size only after it has read for a while",
+        )
     if seen.slow:
         p = seen.slow[0]
         return tell(
@@ -217,6 +250,14 @@ def _evidence(history: History, seen: _Seen) -> tuple[Evidence, ...]:
         )
         for b in seen.blind
     ]  # fmt: skip
+    for s in seen.stale:
+        lasted_ns = s.event.t_ns - s.waiting_since_ns
+        text = f"{s.target} from {s.before} to {s.after} when requests had waited for {both(lasted_ns, scale)}"
+        waiting: dict[str, Value] = {
+            "target": s.target, "before": s.before, "after": s.after, "metric": s.metric,
+            WAITING_S: scenario_s(lasted_ns, scale),
+        }  # fmt: skip
+        found.append(Evidence(f"objects:{s.event.index}", s.event.t_ns, text, waiting))
     for p in sorted(seen.judged, key=lambda p: (p not in seen.slow, p.start_ns)):
         when = f"read after {both(p.lag_ns, scale)}" if p.lag_ns is not None else f"never read: {p.read} was"
         text = f"requests waited for {both(p.end_ns - p.start_ns, scale)}, {when}"

@@ -16,7 +16,7 @@ from harness.history.lives import ready, workload_pods
 if TYPE_CHECKING:
     from harness.history.reader import History
 
-_WAITED_NS = NS_PER_S // 2
+WAITED_NS = NS_PER_S // 2
 """A request that has no token this long after it was sent is taken to wait: an idle server answers sooner."""
 JOIN_NS = NS_PER_S
 """Pressures with a shorter pause between them are one. The autoscaler may read so much sooner than the recorder."""
@@ -69,8 +69,8 @@ def pressures_of(history: History, metric: str, target: float, read: list[Readin
 
 def _unjoined(history: History, target: float) -> list[tuple[int, int]]:
     sent, until = rows_of(history).without_a_token()
-    long = until > sent + _WAITED_NS
-    steps = [(int(t_ns), 1, 0) for t_ns in sent[long] + _WAITED_NS] + [(int(t_ns), -1, 0) for t_ns in until[long]]
+    long = until > sent + WAITED_NS
+    steps = [(int(t_ns), 1, 0) for t_ns in sent[long] + WAITED_NS] + [(int(t_ns), -1, 0) for t_ns in until[long]]
     serving: set[str] = set()
     for t_ns, life, event in changes(workload_pods(history)):
         was = len(serving)
@@ -102,6 +102,24 @@ def pressed(history: History, target: float) -> list[tuple[int, int]]:
             found[-1] = (found[-1][0], end)
         else:
             found.append((start, end))
+    return found
+
+
+def waited(history: History, more_than: float) -> list[tuple[int, int]]:
+    """Spans in which, by the clients' own account, more requests than that waited, without a pause."""
+    sent, until = rows_of(history).without_a_token()
+    long = until > sent + WAITED_NS
+    steps = [(int(t_ns), 1) for t_ns in sent[long] + WAITED_NS] + [(int(t_ns), -1) for t_ns in until[long]]
+    found: list[tuple[int, int]] = []
+    waiting = 0
+    start: int | None = None
+    for t_ns, more in sorted(steps):
+        waiting += more
+        if waiting > more_than and start is None:
+            start = t_ns
+        elif waiting <= more_than and start is not None:
+            found.append((start, t_ns))
+            start = None
     return found
 
 

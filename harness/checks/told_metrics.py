@@ -31,8 +31,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Sourced:
-    """A metric that counts waiting requests, and that an autoscaler is handed by KEDA. ``target``: per pod."""
+    """A metric that counts waiting requests, and that the autoscaler of this uid is handed by KEDA. ``target``: per
+    pod."""
 
+    scaler: str
     metric: str
     target: float
     steps: tuple[Step, ...]
@@ -47,7 +49,7 @@ def sourced(history: History) -> list[Sourced]:
             trigger = _TRIGGER.match(name)
             query = queries.get(int(trigger[1]), "") if trigger else ""
             if any(word in query for word in COUNTS_WAITING):
-                found.append(Sourced(f"{name} of {scaler.name}", target, tuple(_steps(scaler, name))))
+                found.append(Sourced(scaler.uid, f"{name} of {scaler.name}", target, tuple(_steps(scaler, name))))
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from harness.checks.controllers import needs_of, scaled, writes_of
-from harness.checks.metrics_path import MADE_UP
+from harness.checks.metrics_path import MADE_UP, WAITING_S
 from harness.checks.scale_down import excursions_of, targets_of
 from harness.checks.story import who
 from harness.checks.unanswered import SUSTAINED_S
@@ -292,6 +292,8 @@ def _metrics(case: Case) -> Iterator[Suspect]:
     slow = [r for r in rows if "read_until_then" in r.facts]
     zero = [r for r in slow if r.facts["read_until_then"] == "0" and "never read" in r.text]
     names = listed(sorted({str(r.facts["metric"]) for r in rows if r.facts.get("metric")})) or "its metric"
+    yield from _stale(case, [r for r in blind if WAITING_S in r.facts])
+    blind = [r for r in blind if WAITING_S not in r.facts]
     made_up = [r for r in blind if r.facts.get(MADE_UP)]
     if made_up:
         yield _made_up(made_up)
@@ -350,6 +352,22 @@ def _metrics(case: Case) -> Iterator[Suspect]:
         )
     elif slow and not zero and (late := [r for r in slow if "never read" in r.text or "read after" in r.text]):
         yield from _late_metric(case, names, late)
+
+
+def _stale(case: Case, rows: Sequence[Evidence]) -> Iterator[Suspect]:
+    if not rows:
+        return
+    first = rows[0]
+    act = f"handed on a value of the past: {first.text}{_whose(case, rows)}"
+    yield Suspect(
+        METRICS,
+        act,
+        first.t_ns or 0,
+        _READ,
+        seen=tuple(rows[:SHOWN]),
+        change="let the store forget a sample sooner than requests can pile up, or have the autoscaler lower a size"
+        " only after it has read for a while",
+    )
 
 
 def _whose(case: Case, rows: Sequence[Evidence]) -> str:

@@ -7,8 +7,8 @@ from story import Json, Story
 METRIC = "s0-prometheus"
 
 
-def crowd() -> Story:
-    """Requests wait from 100 s to 165 s of the load, nine at a time and more, before one replica."""
+def crowd(until_s: int = 160) -> Story:
+    """Requests wait from 100 s of the load to five seconds after ``until_s``, more and more, before one replica."""
     story = Story()
     story.deployment(1)
     story.pod("llm-a", "on-demand-1")
@@ -21,8 +21,8 @@ def crowd() -> Story:
     story.put(-5, "HorizontalPodAutoscaler", "keda-hpa-llm", {"metadata": {"ownerReferences": [owner]}, "spec": spec})
     trigger = {"type": "prometheus", "metadata": {"query": "sum(vllm:num_requests_waiting)", "threshold": "2"}}
     story.put(-5, "ScaledObject", "llm", {"spec": {"scaleTargetRef": {"name": "llm"}, "triggers": [trigger]}})
-    for at_s in range(100, 160, 2):
-        story.request(at_s, "llm-a", lasts_s=170 - at_s, ttft_ms=1000.0 * (165 - at_s) / 10)
+    for at_s in range(100, until_s, 2):
+        story.request(at_s, "llm-a", lasts_s=until_s + 10 - at_s, ttft_ms=1000.0 * (until_s + 5 - at_s) / 10)
     return story
 
 
