@@ -201,13 +201,13 @@ def _story(history: History, spec: MetricsPathSpec, seen: _Seen) -> str:
         )
     if seen.stale:
         s = seen.stale[0]
-        first = "; it was the first value after a time in which nothing could be read" if s.after_a_hole else ""
+        after = "; it was the first value after a time in which nothing could be read" if s.after_a_hole else ""
         return tell(
             promised="an autoscaler takes replicas away by what is, not by what was",
             happened=happened,
             when=moment(history, s.event.t_ns),
             objects=[s.target],
-            cause=f"the value of {s.metric} was of before requests waited{first}",
+            cause=f"the value of {s.metric} was of before requests waited{after}",
             change="let the store forget a sample sooner than requests can pile up (Prometheus' lookback is five "
             "minutes by default), or have the autoscaler lower a size only after it has read for a while",
         )
