@@ -183,7 +183,7 @@ class _Dating:
                 return {name: Stage(None) for name in ("T2", "T3", "T4", "T5")}
             why = f"there was room on {node} at once"
             return {name: Stage(None, why, needed=False) for name in ("T2", "T3", "T4", "T5")}
-        claim = self._claim(node, refused.t_ns)
+        claim = self._claim(node, refused.t_ns, self.end_ns)
         name = node or _node_name(claim)
         life = self.nodes.get(name)
         fit = life.when(lambda node: usable(node, pod.last)) if life else None
@@ -205,11 +205,11 @@ class _Dating:
                 marks[mark] = Stage(event.t_ns, name, _ref(event)) if event else Stage(None)
         return marks
 
-    def _claim(self, node: str, since_ns: int) -> Life | None:
-        """The node's claim; for a pod without a node, the latest claim made since it found no room."""
+    def _claim(self, node: str, since_ns: int, by_ns: int) -> Life | None:
+        """The node's claim; for a pod without a node, the latest claim made since it found no room, and by then."""
         if node:
             return self.claim_of.get(node)
-        return next((c for c in reversed(self.claims) if c.born_ns >= since_ns), None)
+        return next((c for c in reversed(self.claims) if since_ns <= c.born_ns <= by_ns), None)
 
     def _pod_stages(self, pod: Life) -> dict[str, Stage]:
         started, warm = pod.when(running), pod.when(ready)
@@ -235,7 +235,7 @@ class _Dating:
         stage = next((n for n in STAGES[3:] if marks[n].needed and not _by(marks[n].t_ns, at_ns)), "T8")
         since_ns = marks["T2"].t_ns or pod.born_ns
         node = node_of(reached)
-        claim = self._claim(node, since_ns)
+        claim = self._claim(node, since_ns, at_ns)
         life = self.nodes.get(node or _node_name(claim))
         said = [words for t, words in self.refusals if since_ns - SETTLE_NS <= t <= at_ns]
         return waiting_in(

@@ -7,7 +7,7 @@ from story import Story
 
 from harness.history.lives import lives
 from harness.history.replica_sets import Origin
-from harness.history.scaleup import STAGES, Replica, replicas_that_came
+from harness.history.scaleup import STAGES, Replica, replicas_that_came, waiting_at
 
 
 def started() -> Story:
@@ -149,7 +149,7 @@ def test_pods_from_before_the_load_were_not_added() -> None:
         ("pod", "the scheduler: neither placed nor refused"),
         ("refused", "cloud capacity: no node was decided for it"),
         ("claim", "cloud capacity: its NodeClaim got no instance"),
-        ("launched", "its node to start"),
+        ("launched", "its node to start (NodeClaim on-demand-2 has not registered)"),
         ("registered", "its node to start"),
         ("ready", "the GPU to appear on its node"),
         ("bound", "its image"),
@@ -193,6 +193,22 @@ def test_the_first_missed_mark_is_named_in_peoples_words(stage: str, waits_for: 
     story.event(599, "llm-b", "Noted", "the recording goes on to here")
     (replica,) = came(story)
     assert replica.waits_for == waits_for
+
+
+def test_what_was_ordered_later_is_not_what_was_waited_for_before() -> None:
+    """A node that does not join is given up at last, and another ordered: until then that one was waited for."""
+    story = started()
+    story.scale(100, 2)
+    story.pod("llm-b", None, 101, refused_s=102)
+    story.claim("never-joins", 104, 106)
+    story.remove(500, "NodeClaim", "never-joins")
+    story.claim("comes-late", 501, 503)
+    story.event(599, "llm-b", "Noted", "the recording goes on to here")
+    history = story.build()
+    (replica,) = replicas_that_came(history)
+    assert [waiting_at(history, replica, story.ns(t_s)).words for t_s in (300, 599)] == [
+        f"its node to start (NodeClaim {name} has not registered)" for name in ("never-joins", "comes-late")
+    ]
 
 
 def test_after_a_gap_what_is_not_listed_again_is_gone_since_the_gap() -> None:
