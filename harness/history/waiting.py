@@ -80,8 +80,7 @@ def waiting_in(stage: str, pod: Json, claim: Json | None, node: Json | None, ref
 def _without_node(stage: str, claim: Json | None, refusals: str) -> Waiting:
     if claim is not None and condition(claim, "Launched").get("status") == "True":
         name = claim["metadata"]["name"]
-        said = "" if condition(claim, "Registered").get("status") == "True" else f" (NodeClaim {name} has not registered)"
-        return Waiting("T4", Wait.NODE_START, f"its node to start{said}")
+        return Waiting("T4", Wait.NODE_START, f"its node to start (NodeClaim {name} has not registered)")
     if is_quota(refusals):
         return Waiting(stage, Wait.CLOUD_QUOTA, f"quota: the cloud refused an instance ({_short(refusals)})")
     if claim is None and not refusals:

@@ -3,16 +3,16 @@
 What counts as blind: a watch that breaks and is taken up again from its last resourceVersion has missed nothing. A list
 after the start has: whatever came and went in between was never seen, so it is written down as a gap. So has a watch
 that says nothing for longer than the server's bookmarks let it: what a server tells after a freeze, it tells too late.
-But a server has no bookmarks of a resource of which there was no event since it started (kubernetes v1.37,
-k8s.io/apiserver storage/cacher, ``dispatchBookmarks``), so a watch that never said anything is believed where a new
-list shows the same.
+But there are none of a resource of which there was no event since the server started (kubernetes v1.37,
+k8s.io/apiserver storage/cacher, ``dispatchBookmarks``), nor of Events, which have no watch cache. So a silent watch is
+believed where a new list shows what is known, and a new watch from its last version has nothing to tell up to there.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
 from harness.clock import NS_PER_S
@@ -26,6 +26,8 @@ UNREACHABLE_NS = NS_PER_S
 """A server that is away for longer than this made us blind; a shorter absence is bridged by the watch itself."""
 _RETRY_S = 0.1
 _ABSENT_RETRY_S = 5.0
+_TELLS_WITHIN_S = 2.0
+"""A server sends what a new watch has missed at once."""
 
 
 class _Silent(Exception):
@@ -68,11 +70,10 @@ class ResourceWatch:
         self._blind_since_ns: int | None = None
         self._blind_reason = ""
         self._absent_ns: int | None = None
-        self._listed: frozenset[tuple[str, str]] = frozenset()
-        self._heard = False
-        """Whether the watch has said anything since the last list."""
+        self._there: dict[str, str] = {}
+        """Versions of the objects that are known to be there, by uid."""
         self._doubt = ""
-        """Why a watch that never said anything may be frozen, until a list shows whether it is."""
+        """Why the watch may be frozen, until a list shows whether it is."""
         self.known = asyncio.Event()
         """Set once the resource was listed, or is known to be absent."""
         self.error: Exception | None = None
@@ -97,10 +98,7 @@ class ResourceWatch:
             except Gone as error:
                 self._go_blind(self._contact_ns, f"410 Gone: {error.message}")
             except _Silent as error:
-                if self._heard:
-                    self._go_blind(self._contact_ns, str(error))
-                else:
-                    self._doubt = str(error)
+                self._doubt = str(error)
             except WatchClosed:
                 # The server had answered, so everything up to now was seen or will be, from the last version on.
                 self._contact()
@@ -134,29 +132,51 @@ class ResourceWatch:
             self._objects.write(now_ns, self._resource.kind, ObjectEventType.LISTED, _slim(obj))
         self._state.replace(self._resource, found.items)
         self._version = found.resource_version
-        self._listed, self._heard = _versions(found.items), False
+        self._there = dict(map(_version, found.items))
         self._contact()
         self.known.set()
 
     async def _look_again(self) -> None:
         found = await self._kube.list(self._resource)
-        if _versions(found.items) == self._listed:
+        if dict(map(_version, found.items)) != self._there or await self._has_missed(int(found.resource_version)):
+            self._go_blind(self._contact_ns, self._doubt)
+        else:
             self._version, self._doubt = found.resource_version, ""
             self._contact()
-        else:
-            self._go_blind(self._contact_ns, self._doubt)
+
+    async def _has_missed(self, until: int) -> bool:
+        """Whether anything was changed up to that version that the list does not show: what came and went."""
+        assert self._version is not None
+        events = self._kube.watch(self._resource, resource_version=self._version)
+        try:
+            async with asyncio.timeout(_TELLS_WITHIN_S):
+                async for event in events:
+                    if int(event.object["metadata"]["resourceVersion"]) > until:
+                        return False
+                    if event.type is not EventType.BOOKMARK:
+                        return True
+        except TimeoutError:
+            pass
+        return False
 
     async def _follow(self, version: str) -> None:
         events = self._kube.watch(self._resource, resource_version=version)
         while (event := await self._next(events)) is not None:
             self._contact()
-            self._heard = True
             self._version = str(event.object.get("metadata", {}).get("resourceVersion") or self._version)
             if event.type is not EventType.BOOKMARK:
+                self._note(event)
                 type = ObjectEventType(event.type.value)
                 self._objects.write(self._contact_ns, self._resource.kind, type, _slim(event.object))
                 self._state.apply(self._resource, event.type, event.object)
         raise WatchClosed("the watch ended")
+
+    def _note(self, event: WatchEvent) -> None:
+        uid, version = _version(event.object)
+        if event.type is EventType.DELETED:
+            self._there.pop(uid, None)
+        else:
+            self._there[uid] = version
 
     async def _next(self, events: AsyncIterator[WatchEvent]) -> WatchEvent | None:
         try:
@@ -207,10 +227,9 @@ class ResourceWatch:
         self._blind_since_ns = None
 
 
-def _versions(items: Iterable[Json]) -> frozenset[tuple[str, str]]:
-    return frozenset(
-        (str(meta.get("uid")), str(meta.get("resourceVersion"))) for meta in (i["metadata"] for i in items)
-    )
+def _version(obj: Json) -> tuple[str, str]:
+    meta = obj["metadata"]
+    return str(meta.get("uid")), str(meta.get("resourceVersion"))
 
 
 def _slim(obj: Json) -> Json:

@@ -6,7 +6,7 @@ from harness.checks.failure_class import _OF_WAIT, FailureClass, _asks_for_more
 from harness.history.waiting import Wait, is_quota, never_created, waiting_in
 
 CLAIM = {"status": {"conditions": [{"type": "Launched", "status": "False", "message": "m"}]}}
-LAUNCHED = {"status": {"conditions": [{"type": "Launched", "status": "True"}]}}
+LAUNCHED = {"metadata": {"name": "gpu-1"}, "status": {"conditions": [{"type": "Launched", "status": "True"}]}}
 READY_NODE = {"status": {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {"cpu": "8"}}}
 GATED = {"status": {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]}}
 QUOTA = "creating instance, insufficient capacity, VcpuLimitExceeded: 1 of pool p exist, the limit is 1"

@@ -188,6 +188,35 @@ async def test_a_silent_server_that_lists_something_else_was_frozen(tmp_path: Pa
     assert gaps(history)[0].since_ns == 0 and "not even a bookmark" in (gaps(history)[0].reason or "")
 
 
+async def test_a_server_that_stops_its_bookmarks_while_nothing_changes_is_no_gap(tmp_path: Path) -> None:
+    """As a real one is with Events, which have none."""
+    recording = Recording(tmp_path, CONNECTION)
+    await recording.begin_with_a_pod()
+    await recording.add("second")
+    await asyncio.sleep(300)
+    await recording.add("third")
+    await asyncio.sleep(1)
+    history = await recording.finish()
+    assert pods(history) == [("LISTED", "first"), ("ADDED", "second"), ("ADDED", "third")]
+    assert gaps(history) == []
+
+
+async def test_what_came_and_went_while_a_watch_was_frozen_is_a_gap(tmp_path: Path) -> None:
+    recording = Recording(tmp_path, CONNECTION)
+    await recording.begin_with_a_pod()
+    await recording.add("second")
+    await asyncio.sleep(1)
+    recording.kube.freeze()
+    await recording.add("third")
+    await recording.kube.delete(POD, "third", "inference", grace_s=0)
+    await asyncio.sleep(100)
+    recording.kube.thaw()
+    await asyncio.sleep(5)
+    history = await recording.finish()
+    assert [gap.since_ns for gap in gaps(history)] == [S // 10]
+    assert pods(history)[-2:] == [("LISTED", "first"), ("LISTED", "second")]
+
+
 async def test_gone_lists_again_and_says_so(recording: Recording) -> None:
     await recording.recorder.start()
     await asyncio.sleep(2)
