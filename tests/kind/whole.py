@@ -26,6 +26,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import engine
 from base_image import ensure_base
@@ -66,7 +67,7 @@ FOREIGN, ROUNDS = "foreign", "rounds"
 """A cluster of kind as the cluster of others, with the printed role; up and down, again and again."""
 CORES_PER_LANE = 2
 """A cluster with a run in it takes a core, and nearly two while it comes up."""
-RUN_S = 1500.0
+RUN_S, WORDS_S = 1500.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,24 +187,37 @@ class Runs:
             argv += ["--seed", "1", "--reports", str(self._reports)]
         began = time.monotonic()
         log = self._reports / f"{name}.log"
-        with log.open("wb") as words:
-            process = subprocess.Popen(argv, cwd=ROOT, env=env, stdout=words, stderr=words)
+        process = subprocess.Popen(argv, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self._running.add(process)
+        timing = threading.Thread(target=_write_timed, args=(process.stdout, log, began), daemon=True)
+        timing.start()
         try:
             code = process.wait(RUN_S)
         finally:
             self._running.discard(process)
+        timing.join(WORDS_S)
         return _row(name, code, time.monotonic() - began, self._reports)
+
+
+def _write_timed(words: IO[bytes], log: Path, began: float) -> None:
+    """Each line with the second at which it was said, so that a log tells where its time went."""
+    with log.open("w") as file:
+        for line in words:
+            file.write(f"{time.monotonic() - began:6.1f}  {line.decode(errors='replace')}")
+            file.flush()
+
+
+def _last_words(log: Path) -> str:
+    lines = [line.partition("  ")[2].strip() for line in log.read_text(errors="replace").splitlines()]
+    return next((line for line in reversed(lines) if line), "")
 
 
 def _row(name: str, code: int, took_s: float, reports: Path) -> Row:
     if name in (FOREIGN, ROUNDS):
-        last = (reports / f"{name}.log").read_text(errors="replace").strip().splitlines()[-1:]
-        return Row(name, f"exit {code}", took_s, " ".join(last), code == 0, reports / name)
+        return Row(name, f"exit {code}", took_s, _last_words(reports / f"{name}.log"), code == 0, reports / name)
     folders = sorted((reports / name).glob("*/verdict.json"))
     if not folders:
-        last = (reports / f"{name}.log").read_text(errors="replace").strip().splitlines()[-1:]
-        return Row(name, f"exit {code}", took_s, " ".join(last), False, None)
+        return Row(name, f"exit {code}", took_s, _last_words(reports / f"{name}.log"), False, None)
     verdict = json.loads(folders[-1].read_text())
     status, check = (EXPECTED | MACHINES)[name]
     judged = {f["check"]: f["judged"] for f in verdict["findings"]}
@@ -243,7 +257,9 @@ def main() -> int:
         os.environ["DOCKER_HOST"] = engine.socket_of(folder)
         image = ensure(say)
         say(f"engine and node image after {time.monotonic() - began:.0f} s")
-        env = {**os.environ, "GPU_HARNESS_KIND_IMAGE": image} | ({} if args.anew else {KEEP_ENV: "1"})
+        env = {**os.environ, "PYTHONUNBUFFERED": "1", "GPU_HARNESS_KIND_IMAGE": image} | (
+            {} if args.anew else {KEEP_ENV: "1"}
+        )
         env |= {BUILD_ENV: "1", BASE_ENV: ensure_base(say)} if args.built else {}
         runs = Runs(folder, env, reports, names, args.rounds, args.lanes)
         rows, left = runs.rows, runs.left
