@@ -14,7 +14,9 @@ import zipfile
 from importlib import metadata
 from pathlib import Path
 
-from node_image import Say, debian, run, shell
+from image_commands import run, shell
+from node_image import Say
+from node_image_recipe import debian
 
 from fakes.images.python_image import FAKES, closure
 from harness.targets.kind.target import FRONT_PACKAGES

@@ -30,7 +30,8 @@ from typing import IO
 
 import engine
 from base_image import ensure_base
-from node_image import ImageFailed, ensure
+from image_commands import ImageFailed
+from node_image import ensure
 from rounds_on_kind import left as docker_leavings
 
 from harness.errors import HarnessError
@@ -208,7 +209,7 @@ def _write_timed(words: IO[bytes], log: Path, began: float) -> None:
 
 
 def _last_words(log: Path) -> str:
-    lines = [line.partition("  ")[2].strip() for line in log.read_text(errors="replace").splitlines()]
+    lines = [line[8:].strip() for line in log.read_text(errors="replace").splitlines()]
     return next((line for line in reversed(lines) if line), "")
 
 
