@@ -38,6 +38,7 @@ NAMES = {
     "now-and-then",
     "quiet-chat",
     "small-machine",
+    "small-machine-brief",
     "small-machine-calm",
     "small-machine-real-time",
     "soak",
