@@ -20,6 +20,11 @@ GATEWAY_PORT, CONTROL_PORT, METRICS_PORT = 30080, 30081, 30443
 _KUBELET_SETS = (HOSTNAME, "kubernetes.io/arch", "kubernetes.io/os")
 LEASE_S, STATUS_S, RESYNC_S = 40.0, 10.0, 300.0
 """nodeLeaseDurationSeconds, nodeStatusUpdateFrequency and nodeStatusReportFrequency of kubelet 1.37."""
+TOLERATION_S = 300
+"""What the API server lets a pod tolerate a node that is not Ready, or not reached, where the pod says nothing."""
+_TOLERATIONS = tuple(f"default-{why}-toleration-seconds" for why in ("not-ready", "unreachable"))
+TIMED_FLAGS = frozenset((*_TOLERATIONS, *PERIODS_S, *NODES_PER_S))
+"""Those of API server and controller manager that follow the time scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,34 +88,55 @@ def worker_labels(pool: PoolConfig) -> dict[str, str]:
     return {key: value for key, value in pool_labels(pool).items() if key not in _KUBELET_SETS}
 
 
-def _kubelets(config: WorldConfig) -> Json:
-    if config.time_scale == 1:
-        return {}
+def kubelet_times(time_scale: float) -> Json:
+    """What a KubeletConfiguration says of time."""
     return {
-        "kind": "KubeletConfiguration",
-        "nodeStatusUpdateFrequency": _go(max(1.0, STATUS_S / config.time_scale)),
-        "nodeStatusReportFrequency": _go(max(1.0, RESYNC_S / config.time_scale)),
+        "nodeStatusUpdateFrequency": _go(max(1.0, STATUS_S / time_scale)),
+        "nodeStatusReportFrequency": _go(max(1.0, RESYNC_S / time_scale)),
         # The kubelet renews four times in this time; whole seconds.
-        "nodeLeaseDurationSeconds": max(4, round(LEASE_S / config.time_scale)),
+        "nodeLeaseDurationSeconds": max(4, round(LEASE_S / time_scale)),
     }
+
+
+def timed_flags(time_scale: float) -> dict[str, dict[str, str]]:
+    """By program. In real time there are none: what it does by itself is right."""
+    if time_scale == 1:
+        return {"kube-apiserver": {}, "kube-controller-manager": {}}
+    toleration = str(max(1, round(TOLERATION_S / time_scale)))
+    manager = {name: _go(seconds / time_scale) for name, seconds in PERIODS_S.items()}
+    manager |= {name: f"{rate * time_scale:.3f}" for name, rate in NODES_PER_S.items()}
+    return {"kube-apiserver": dict.fromkeys(_TOLERATIONS, toleration), "kube-controller-manager": manager}
+
+
+def without_time(file: str) -> Json:
+    """A cluster's settings (all but its nodes) without what follows the time scale, to be compared with others."""
+    read: Json = yaml.safe_load(file)
+    patches: list[Json] = []
+    for patch in map(yaml.safe_load, read["kubeadmConfigPatches"]):
+        if patch["kind"] == "KubeletConfiguration":
+            continue
+        for part in ("apiServer", "controllerManager"):
+            arguments = patch[part]["extraArgs"]
+            patch[part]["extraArgs"] = [each for each in arguments if each["name"] not in TIMED_FLAGS]
+        patches.append(patch)
+    return {key: value for key, value in read.items() if key != "nodes"} | {"kubeadmConfigPatches": patches}
+
+
+def _kubelets(config: WorldConfig) -> Json:
+    return {} if config.time_scale == 1 else {"kind": "KubeletConfiguration"} | kubelet_times(config.time_scale)
 
 
 def _control_plane(config: WorldConfig) -> Json:
     """kubeadm replaces lists as a whole, so kind's own arguments are among these."""
-    scale, gangs = config.time_scale, {"feature-gates": "GenericWorkload=true"}
+    timed, gangs = timed_flags(config.time_scale), {"feature-gates": "GenericWorkload=true"}
     api = {"runtime-config": "scheduling.k8s.io/v1beta1=true", **gangs}
     manager = {"enable-hostpath-provisioner": "true", "kube-api-qps": "300", "kube-api-burst": "600", **gangs}
     scheduler = {} if PlantedBug.GANG_BOUND_ONE_BY_ONE in config.planted_bugs else gangs
-    if scale != 1:
-        toleration = str(max(1, round(300 / scale)))
-        api |= {f"default-{why}-toleration-seconds": toleration for why in ("not-ready", "unreachable")}
-        manager |= {name: _go(seconds / scale) for name, seconds in PERIODS_S.items()}
-        manager |= {name: f"{rate * scale:.3f}" for name, rate in NODES_PER_S.items()}
     return {
         "kind": "ClusterConfiguration",
         "etcd": {"local": {"extraArgs": _arguments({"unsafe-no-fsync": "true"})}},  # the data is thrown away
-        "apiServer": {"extraArgs": _arguments(api)},
-        "controllerManager": {"extraArgs": _arguments(manager)},
+        "apiServer": {"extraArgs": _arguments(api | timed["kube-apiserver"])},
+        "controllerManager": {"extraArgs": _arguments(manager | timed["kube-controller-manager"])},
         "scheduler": {"extraArgs": _arguments(scheduler)},
     }
 

@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ import yaml
 from harness.errors import TargetError
 from harness.run.lock import hold_lock
 from harness.stack.cache import cache_dir
+from harness.targets.kind.cluster_file import without_time
 from harness.targets.kind.commands import KindCommands, find_docker, find_kind
 from harness.targets.kind.inventory import NotAsItWas
 
@@ -35,29 +36,42 @@ def cluster_name(env: Mapping[str, str] = os.environ) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """``file`` is what kind made it from, ``image`` the node image that was asked for, ``loaded`` a digest of what was
-    loaded into its nodes, ``containers`` the ids of its nodes by name, ``inventory`` what its API server held before
-    anything of an experiment came."""
+    """``file`` is what kind made it from, or would make it from now that it was retimed; ``image`` the node image that
+    was asked for, ``loaded`` a digest of what was loaded into its nodes, ``containers`` the ids of its nodes by name,
+    ``inventory`` what its API server held before anything of an experiment came. ``between`` two time scales it is from
+    the first change until all is shown to be changed."""
 
     file: str
     image: str
     loaded: str
     containers: Mapping[str, str]
     inventory: Mapping[str, str]
+    between: bool = False
 
     def check(self, file: str, image: str, loaded: str, containers: Mapping[str, str]) -> None:
-        """NotAsItWas says why it is not the cluster that is wanted. One that has more workers will do."""
-        here, wanted = _parts(self.file), _parts(file)
+        """NotAsItWas says why it is not the cluster that is wanted. One that has more workers will do, and one of
+        another ``time_scale``, which can be changed."""
+        wanted = _parts(file)[1]
         if containers != self.containers:
             raise NotAsItWas("its containers are not those that it had")
         if image != self.image:
             raise NotAsItWas(f"its node image is {self.image or 'the default of kind'}")
-        if here[0] != wanted[0]:
-            raise NotAsItWas("its settings are of another time_scale, or of a planted bug")
-        if here[1][: len(wanted[1])] != wanted[1]:
+        if self.between:
+            raise NotAsItWas("a run ended while it was given another time_scale")
+        if without_time(self.file) != without_time(file):
+            raise NotAsItWas("its settings are those of a planted bug, or of another version of the harness")
+        if self.nodes[: len(wanted)] != wanted:
             raise NotAsItWas("its nodes are of other pools")
         if loaded != self.loaded:
             raise NotAsItWas("the image of the fakes is another one by now")
+
+    def is_timed_as(self, file: str) -> bool:
+        return _parts(self.file)[0] == _parts(file)[0]
+
+    def retimed(self, file: str) -> Record:
+        """With the settings of ``file``, and all the nodes that it has."""
+        settings, nodes = _parts(file)[0], self.nodes
+        return replace(self, file=str(yaml.safe_dump(settings | {"nodes": nodes}, sort_keys=False)), between=False)
 
     @property
     def nodes(self) -> list[Any]:
@@ -108,6 +122,10 @@ class KeptFolder:
         """From here on the cluster is kept."""
         shutil.copy(kubeconfig, self.kubeconfig)
         self.kubeconfig.chmod(0o600)
+        self.note(record)
+
+    def note(self, record: Record) -> None:
+        """Instead of the one that there is."""
         part = self.record_file.with_suffix(".part")
         part.write_text(json.dumps(asdict(record)))
         part.rename(self.record_file)

@@ -37,7 +37,6 @@ from harness.targets.kind.cluster_file import (
     METRICS_PORT,
     cluster_file,
     control_plane_name,
-    worker_names,
     workers_of,
 )
 from harness.targets.kind.commands import KindCommands
@@ -56,7 +55,7 @@ from harness.targets.kind.objects import (
     front_proxy_authority,
     kubeconfig_on_the_node,
 )
-from harness.targets.kind.reset import reset
+from harness.targets.kind.taking_over import take_over
 from harness.targets.manifests import apply, wait_until_available
 from harness.targets.real_pods import images_of_ours
 from harness.targets.wanted import Places, Wanted
@@ -196,15 +195,12 @@ class KindTarget:
         if record is None:
             return False
         try:
-            image = os.environ.get(IMAGE_ENV, "")
+            image, wanted = os.environ.get(IMAGE_ENV, ""), file.read_text()
             archives = await images
-            record.check(file.read_text(), image, await asyncio.to_thread(digest_of, *archives), await commands.ids())
+            record.check(wanted, image, await asyncio.to_thread(digest_of, *archives), await commands.ids())
             self._say(f"resetting the cluster {commands.cluster} that was kept")
             shutil.copy(self._kept.kubeconfig, commands.kubeconfig)
-            workers = worker_names(commands.cluster, len(record.nodes) - 1)
-            on = [worker.name for worker in workers_of(self._config, commands.cluster) if not worker.parked]
-            async with HttpKube(commands.kubeconfig) as kube:
-                await reset(commands, kube, workers, on, record.inventory)
+            await take_over(commands, self._kept, record, self._config, wanted)
         except (TargetError, ApiError, OSError) as error:
             self._say(f"the cluster {commands.cluster} that was kept will not do: {error}")
             return False

@@ -18,7 +18,7 @@ from docker_on_path import OnPath
 from docker_on_path import on_path as on_path
 
 from fakes.clock import WallClock
-from fakes.config import PoolConfig, WorldConfig
+from fakes.config import PlantedBug, PoolConfig, WorldConfig
 from fakes.kube import LocalKube, Store, make_app
 from harness.errors import TargetError
 from harness.kube.http import HttpKube
@@ -140,22 +140,23 @@ def file(config: WorldConfig) -> str:
     return cluster_file(config, "lab", Path("/mark"))
 
 
+BUG = frozenset({PlantedBug.GANG_BOUND_ONE_BY_ONE})
 RECORD = Record(file(WHOLE), "node:1", "digest", IDS, {})
 
 
 @pytest.mark.parametrize(
     "config",
-    [WHOLE, replace(WHOLE, pools=(replace(ON_DEMAND, nodes=2),))],
-    ids=["the same", "two of the three workers, both on"],
+    [WHOLE, replace(WHOLE, pools=(replace(ON_DEMAND, nodes=2),)), replace(WHOLE, time_scale=1.0)],
+    ids=["the same", "two of the three workers, both on", "another time"],
 )
-def test_a_cluster_with_at_least_the_wanted_workers_will_do(config: WorldConfig) -> None:
+def test_a_cluster_with_at_least_the_wanted_workers_will_do_whatever_its_time(config: WorldConfig) -> None:
     RECORD.check(file(config), "node:1", "digest", IDS)
 
 
 @pytest.mark.parametrize(
     ("config", "image", "loaded", "ids", "why"),
     [
-        pytest.param(replace(WHOLE, time_scale=1.0), "node:1", "digest", IDS, "time_scale", id="settings"),
+        pytest.param(replace(WHOLE, planted_bugs=BUG), "node:1", "digest", IDS, "planted bug", id="settings"),
         pytest.param(replace(WHOLE, pools=(SPOT, ON_DEMAND)), "node:1", "digest", IDS, "other pools", id="order"),
         pytest.param(
             replace(WHOLE, pools=(ON_DEMAND, replace(SPOT, stock=2))), "node:1", "digest", IDS, "other pools", id="more"
@@ -170,6 +171,18 @@ def test_any_other_cluster_will_not_do(
 ) -> None:
     with pytest.raises(NotAsItWas, match=why):
         RECORD.check(file(config), image, loaded, ids)
+
+
+def test_one_that_was_left_between_two_times_will_not_do() -> None:
+    with pytest.raises(NotAsItWas, match="a run ended while it was given another time_scale"):
+        replace(RECORD, between=True).check(file(WHOLE), "node:1", "digest", IDS)
+
+
+def test_a_retimed_cluster_has_the_settings_of_the_run_and_all_the_nodes_that_it_had() -> None:
+    fewer = file(replace(WHOLE, time_scale=1.0, pools=(ON_DEMAND,)))
+    found = replace(RECORD, between=True).retimed(fewer)
+    assert not RECORD.is_timed_as(fewer) and found.is_timed_as(fewer)
+    assert (found.nodes, found.between) == (RECORD.nodes, False)
 
 
 def test_two_runs_cannot_have_one_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
