@@ -74,7 +74,7 @@ test-real: $(READY)  ## everything real but the silicon: kubelets and vLLM as po
 	@$(BIN)/python tests/real/whole.py $(ARGS)
 
 test-kind: $(READY)  ## real kind clusters from nothing but Debian packages and Go modules (Linux, root; exits 77 where it cannot)
-	@$(BIN)/python tests/kind/whole.py $(ARGS)
+	@$(BIN)/python tests/kind/kind_whole.py $(ARGS)
 
 conformance: $(READY)  ## the embedded API beside a real kube-apiserver, case by case (77 where the programs are missing)
 	@$(BIN)/python tests/conformance/whole.py --rounds 3 --write docs/conformance.md

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 NEEDS = ("load_offered", "machine_did_not_stall", "steady_before")
 _BLINDING = frozenset({"Pod", "Node", "Deployment", "ReplicaSet", "PodGroup", "NodeClaim"})
 _OVER = frozenset({FaultStage.ENDED, FaultStage.HEALED, FaultStage.FAILED})
+_NOTHING_LEFT = "nothing_left"
+"""What the heal of a fault says that it does, where what was lost is the system's to replace."""
 GRACE_S = 30.0
 """Scenario seconds beyond its own grace after which a terminating object is left over."""
 _CORDON = "node.kubernetes.io/unschedulable"
@@ -63,9 +65,10 @@ def recovery(history: History, spec: RecoverySpec) -> Finding:
     """Steady: every wanted pod is ready, none found no room, every node that stays is Ready, every gang is whole, and
     no pod is Ready in name only: one for which requests waited in vain (``graceful_drain`` tells them) serves nobody.
 
-    The clock starts when the last disruptive fault is over (its own course, else its heal). Left over is what is still
-    there at the recording's end and had its time: taints and cordons, nodes that are not Ready, pods on nodes that
-    are gone or that end beyond their grace, claims without a node, gangs that are partly bound.
+    The clock starts when the last disruptive fault is over (its own course, else its heal; one that leaves nothing to
+    undo is over once it was seen). Left over is what is still there at the recording's end and had its time: taints and
+    cordons, nodes that are not Ready, pods on nodes that are gone or that end beyond their grace, claims without a
+    node, gangs that are partly bound.
 
     UNKNOWN when no disruptive fault came to its end, when the recording ends before the time was up (also that of what
     was wrong already when the last fault was over, and still is), and when the recorder was blind meanwhile.
@@ -112,11 +115,19 @@ def recovery(history: History, spec: RecoverySpec) -> Finding:
 
 
 def fault_ends(history: History) -> list[FaultEvent]:
-    """For each injected disruptive fault the first event by which it was over."""
+    """For each injected disruptive fault the first event by which it was over. One that leaves nothing to undo and has
+    no course of its own is over once it was seen: its heal, at the end of the run, heals nothing."""
     injected = {f.fault_id for f in history.faults if f.disruptive and f.stage is FaultStage.INJECTED}
     over: dict[str, FaultEvent] = {}
+    seen: dict[str, FaultEvent] = {}
     for event in sorted(history.faults, key=lambda f: f.t_ns):
-        if event.fault_id in injected and event.stage in _OVER:
+        if event.fault_id not in injected:
+            continue
+        if event.stage is FaultStage.OBSERVED:
+            seen[event.fault_id] = event
+        if event.stage is FaultStage.HEALING and set(event.detail.split(", ")) == {_NOTHING_LEFT}:
+            over.setdefault(event.fault_id, seen.get(event.fault_id, event))
+        if event.stage in _OVER:
             over.setdefault(event.fault_id, event)
     return list(over.values())
 

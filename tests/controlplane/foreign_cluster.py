@@ -78,12 +78,12 @@ class Foreign:
         (reports / "said.txt").write_text(done.stdout + done.stderr)
         if len(found := list(reports.rglob("verdict.json"))) != 1:
             return [f"exit {done.returncode}, and no verdict: {done.stdout}{done.stderr}"]
-        status = {finding["check"]: finding["status"] for finding in json.loads(found[0].read_text())["findings"]}
+        verdict = json.loads(found[0].read_text())
+        status = {finding["check"]: finding["status"] for finding in verdict["findings"]}
         run = json.loads((found[0].parent / "history" / "run.json").read_text())
-        # A machine that stands still makes runs unknown, which is right, and not our business here.
-        wrong = [] if done.returncode in (ExitCode.PASS, ExitCode.UNKNOWN) else [f"exit {done.returncode}"]
+        wrong = [] if verdict["status"] == "pass" else [f"{verdict['status']}: {verdict['sentence']}"]
+        wrong += [f"exit {done.returncode}"] if done.returncode != ExitCode.PASS and not wrong else []
         wrong += [f"{check}: {status.get(check)}" for check in HELD if status.get(check) != "pass"]
-        wrong += [f"{check}: fail" for check, said in status.items() if said == "fail"]
         if (run["target"], run["time_scale"], run["emulated"]) != ("kubeconfig", 1.0, []):
             wrong.append(f"it calls itself {run['target']} at {run['time_scale']}, emulated {run['emulated']}")
         if not run["versions"]["kube-apiserver"].startswith("v1.37") or set(run["fidelity"].values()) != {"native"}:
