@@ -8,6 +8,7 @@ pods in order of time.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 LOAD_STEP = "load_step"
 """The supervisor's mark at the planned time of each step of the load."""
 SERVICE_LABEL = "kubernetes.io/service-name"
+_FOR_CLAIM = re.compile(r"nodeclaim/([^\s,]+)")
+"""Karpenter's Event at a pod: "Pod should schedule on: nodeclaim/NAME", and the node's name once it is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,7 @@ class _Dating:
         self.routed = _first_ready_endpoints(history)
         self.pulled = {pod: said[0][1] for pod, said in _events_of(history, "Pulled").items()}
         self.unhealthy = _events_of(history, "Unhealthy")
+        self.nominated = _events_of(history, "Nominated")
         self.first_tokens = _first_tokens(history)
         self.needs = needs(history)
         self.need_starts = [need.start_ns for need in self.needs]
@@ -183,7 +187,7 @@ class _Dating:
                 return {name: Stage(None) for name in ("T2", "T3", "T4", "T5")}
             why = f"there was room on {node} at once"
             return {name: Stage(None, why, needed=False) for name in ("T2", "T3", "T4", "T5")}
-        claim = self._claim(node, refused.t_ns, self.end_ns)
+        claim = self._claim(pod.name, node, refused.t_ns, self.end_ns)
         name = node or _node_name(claim)
         life = self.nodes.get(name)
         fit = life.when(lambda node: usable(node, pod.last)) if life else None
@@ -205,11 +209,16 @@ class _Dating:
                 marks[mark] = Stage(event.t_ns, name, _ref(event)) if event else Stage(None)
         return marks
 
-    def _claim(self, node: str, since_ns: int, by_ns: int) -> Life | None:
-        """The node's claim; for a pod without a node, the latest claim made since it found no room, and by then."""
+    def _claim(self, pod: str, node: str, since_ns: int, by_ns: int) -> Life | None:
+        """The node's claim; for a pod without a node, that which Karpenter last said it is for, or else the latest made
+        since it found no room, and by then."""
         if node:
             return self.claim_of.get(node)
-        return next((c for c in reversed(self.claims) if since_ns <= c.born_ns <= by_ns), None)
+        said = next((words for t, words in reversed(self.nominated.get(pod, [])) if t <= by_ns), "")
+        named = found[1] if (found := _FOR_CLAIM.search(said)) else ""
+        there = [c for c in self.claims if c.born_ns <= by_ns and (c.gone is None or c.gone.t_ns > by_ns)]
+        since = (c for c in reversed(self.claims) if since_ns <= c.born_ns <= by_ns)
+        return next((c for c in there if c.name == named), None) or next(since, None)
 
     def _pod_stages(self, pod: Life) -> dict[str, Stage]:
         started, warm = pod.when(running), pod.when(ready)
@@ -235,7 +244,7 @@ class _Dating:
         stage = next((n for n in STAGES[3:] if marks[n].needed and not _by(marks[n].t_ns, at_ns)), "T8")
         since_ns = marks["T2"].t_ns or pod.born_ns
         node = node_of(reached)
-        claim = self._claim(node, since_ns, at_ns)
+        claim = self._claim(pod.name, node, since_ns, at_ns)
         life = self.nodes.get(node or _node_name(claim))
         said = [words for t, words in self.refusals if since_ns - SETTLE_NS <= t <= at_ns]
         return waiting_in(

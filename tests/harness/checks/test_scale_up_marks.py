@@ -211,6 +211,18 @@ def test_what_was_ordered_later_is_not_what_was_waited_for_before() -> None:
     ]
 
 
+def test_a_replica_waits_for_the_node_that_it_was_told_to_be_for() -> None:
+    """Karpenter plans further pods onto a node that it has ordered already."""
+    story = started()
+    story.claim("on-demand-2", 90, 92)
+    story.scale(100, 2)
+    story.pod("llm-b", None, 101, refused_s=102)
+    story.event(103, "llm-b", "Nominated", "Pod should schedule on: nodeclaim/on-demand-2")
+    story.event(599, "llm-b", "Noted", "the recording goes on to here")
+    (replica,) = came(story)
+    assert replica.waits_for == "its node to start (NodeClaim on-demand-2 has not registered)"
+
+
 def test_after_a_gap_what_is_not_listed_again_is_gone_since_the_gap() -> None:
     story = Story()
     story.node("a")
