@@ -35,7 +35,7 @@ def main() -> int:
         return 64
     real = wanted_lives(expected.agreement, History.load(args.run))
     with tempfile.TemporaryDirectory() as folder:
-        ours = wanted_lives(expected.agreement, run_virtually(expected.file, Path(folder)).history)
+        ours = wanted_lives(expected.agreement, run_virtually(expected.embedded_file, Path(folder)).history)
     found = compared(expected.agreement, ours, real)
     for difference in found.differences:
         print(f"    {difference}")

@@ -33,6 +33,12 @@ class Expected:
     """Takes so long that it is played when it is asked for only."""
 
     @property
+    def embedded_file(self) -> Path:
+        """How the embedded cluster plays it, where it needs another fault for the same trouble."""
+        other = FOLDER / "embedded" / f"{self.name}.yaml"
+        return other if other.is_file() else self.file
+
+    @property
     def recorded(self) -> Path:
         """What the real side did once, for comparison without its programs."""
         return RECORDED / f"{self.name}.json"

@@ -24,6 +24,7 @@ from bothsides.recording import Seen
 from bothsides.stage import Explained, Scenario, Stage
 
 from harness.clock import NS_PER_S
+from harness.faults.fault import Target
 from harness.faults.holding import HoldFault
 from harness.faults.registry import FAULTS
 from harness.history.reader import History
@@ -110,7 +111,7 @@ def _scenario(agreement: Agreement) -> Scenario:
 
 
 def _seen(history: History) -> Iterator[Seen]:
-    undone = (f.t_ns for f in history.faults if f.stage is FaultStage.HEALING or _undoes_itself(f))
+    undone = (f.t_ns for f in history.faults if _is_undone(f))
     until_ns = min(undone, default=history.run.load_end_ns)
     for event in history.objects:
         if event.t_ns >= until_ns:
@@ -123,8 +124,11 @@ def _seen(history: History) -> Iterator[Seen]:
         yield Seen(t_s, resource, EventType.DELETED if gone else EventType.MODIFIED, event.object)
 
 
-def _undoes_itself(event: FaultEvent) -> bool:
-    return event.stage is FaultStage.ENDED and issubclass(FAULTS[event.fault], HoldFault)
+def _is_undone(event: FaultEvent) -> bool:
+    """A program that is back is no object that was changed: what it does then is compared."""
+    fault = FAULTS[event.fault]
+    undoes_itself = event.stage is FaultStage.ENDED and issubclass(fault, HoldFault)
+    return fault.kind is not Target.PARTS and (undoes_itself or event.stage is FaultStage.HEALING)
 
 
 def _by_role(seen: Sequence[Seen]) -> Iterator[Seen]:

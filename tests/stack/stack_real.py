@@ -100,7 +100,7 @@ def beside_embedded(row: Row) -> None:
         return
     try:
         with tempfile.TemporaryDirectory() as place, contextlib.redirect_stdout(io.StringIO()):
-            ours = wanted_lives(agreement, run_virtually(row.expected.file, Path(place)).history)
+            ours = wanted_lives(agreement, run_virtually(row.expected.embedded_file, Path(place)).history)
         found = compared(agreement, ours, wanted_lives(agreement, History.load(folder)))
     except HarnessError as error:
         row.differences = (f"not compared: {error}",)

@@ -27,6 +27,7 @@ PLAYED = [e for e in EVERY if "embedded" in e.on and (os.environ.get("SHIPPED") 
 
 def test_every_experiment_on_the_stack_is_declared_and_every_recording_has_one() -> None:
     assert {e.file for e in EVERY} == set(FOLDER.glob("*.yaml")) | set(FOLDER.glob("negative/*.yaml"))
+    assert {file.stem for file in FOLDER.glob("embedded/*.yaml")} <= {e.name for e in EVERY if "embedded" in e.on}
     assert {file.stem for file in RECORDED.glob("*.json")} <= {e.name for e in EVERY if e.agreement}
 
 
@@ -34,7 +35,7 @@ def test_every_experiment_on_the_stack_is_declared_and_every_recording_has_one()
 def test_the_embedded_cluster_comes_to_the_declared_verdict_by_the_same_states(
     expected: Expected, tmp_path: Path
 ) -> None:
-    ran = run_virtually(expected.file, tmp_path)
+    ran = run_virtually(expected.embedded_file, tmp_path)
     assert ran.verdict.status.value == expected.verdict, ran.verdict.sentence
     assert ran.status(expected.check) == expected.verdict
     assert expected.words in ran.finding(expected.check).sentence
