@@ -8,6 +8,8 @@ over HTTP.
 from __future__ import annotations
 
 import asyncio
+import socket
+import ssl
 from collections.abc import Callable, Collection, Coroutine
 from contextlib import suppress
 from dataclasses import replace
@@ -48,8 +50,10 @@ from fakes.nodes.images import Registry
 from fakes.nodes.kubelet import Kubelet
 from fakes.nodes.logs import PodLogs, Say
 from fakes.nodes.loopback import Loopback
+from fakes.nodes.machine import Machine
 from fakes.nodes.node_agent import LEASE_NAMESPACE
 from fakes.nodes.process_container import ProcessContainer
+from fakes.nodes.resource_endpoint import ResourceEndpoint
 from fakes.nodes.runtime import Container
 from fakes.nodes.script_container import ImageRuntime
 from fakes.timing import PRESETS, Timing
@@ -67,9 +71,10 @@ DIES_AFTER_S = 160
 KARPENTER = "karpenter"
 KWOK_NODES = "kwok-nodes"
 ENDPOINT_PICKER = "endpoint-picker"
+RESOURCE_METRICS = "metrics.k8s.io"
 """What ``WorldConfig.aside`` says where a real Karpenter runs, with the provider that writes Nodes without machines;
-where a real KWOK plays the kubelets of those; and where a real endpoint picker chooses for the gateway, which has to
-reach pods at the addresses of their status."""
+where a real KWOK plays the kubelets of those; where a real endpoint picker chooses for the gateway, which has to
+reach pods at the addresses of their status; and where a real metrics-server asks each kubelet at that of its Node."""
 MakeKube = Callable[[str], Kube]
 """A Kube port for a component, whose name is the field manager of what it writes."""
 
@@ -113,6 +118,7 @@ class Surroundings:
         ledger: LedgerFile | None = None,
         switchboard: Switchboard | None = None,
         fleet: Fleet | None = None,
+        kubelet_tls: ssl.SSLContext | None = None,
     ) -> None:
         self.config = config
         self._fleet = fleet
@@ -123,7 +129,10 @@ class Surroundings:
         self._plugin_late_s: dict[str, float] = {}
         self._doors = Doors(config.seed, self.timing)
         self._ledger = ledger
-        self._loopback = Loopback() if ENDPOINT_PICKER in config.aside else None
+        loopback = Loopback() if {ENDPOINT_PICKER, RESOURCE_METRICS} & set(config.aside) else None
+        self._loopback = loopback if ENDPOINT_PICKER in config.aside else None
+        self._machines_at = loopback if RESOURCE_METRICS in config.aside and fleet is None else None
+        self._kubelet_tls = kubelet_tls
         self._door: MakeDoor = switchboard.door if switchboard else HttpDoor
         self._bugs = config.planted_bugs
         self._haunted = False
@@ -227,8 +236,9 @@ class Surroundings:
         if self._fleet is not None:
             self._fleet.boot(instance)
             return
+        machine, served = self._listening(instance.machine)
         kubelet = Kubelet(
-            instance.machine,
+            machine,
             self.kube("kubelet", instance.node),
             self._pods,
             timing=self.timing,
@@ -243,10 +253,32 @@ class Surroundings:
         if instance.machine.provisioned:
             kubelet.plugin.late_s = self._plugin_late_s.get(instance.pool.name, 0.0)
         self.kubelets[instance.node] = kubelet
-        self._tasks.create_task(kubelet.run())
+        self._tasks.create_task(self._until_dead(kubelet, served))
         if PlantedBug.DEAD_NODE_KEEPS_ITS_LEASE in self._bugs and instance.machine.provisioned and not self._haunted:
             self._haunted = True
             self._tasks.create_task(self._die_unnoticed(instance.node, kubelet))
+
+    def _listening(self, machine: Machine) -> tuple[Machine, socket.socket | None]:
+        """As its Node will say where its kubelet can be asked, where somebody asks."""
+        if self._machines_at is None or self._kubelet_tls is None:
+            return machine, None
+        bound = socket.create_server((self._machines_at.of_machine(machine.index), 0))
+        return replace(machine, listens=bound.getsockname()), bound
+
+    async def _until_dead(self, kubelet: Kubelet, served: socket.socket | None) -> None:
+        """What it serves ends with its machine."""
+        if served is None or self._kubelet_tls is None:
+            await kubelet.run()
+            return
+        serving = asyncio.ensure_future(
+            ResourceEndpoint(kubelet.container_uses, self.wall).serve(served, self._kubelet_tls)
+        )
+        try:
+            await kubelet.run()
+        finally:
+            serving.cancel()
+            with suppress(asyncio.CancelledError):
+                await serving
 
     def _clock_of(self, instance: Instance) -> WallClock:
         if PlantedBug.CLOCK_OF_A_NODE_IS_OFF in self._bugs and not instance.machine.provisioned:

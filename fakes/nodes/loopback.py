@@ -1,4 +1,4 @@
-"""Pod addresses at which pods really listen, without root: a /16 of 127/8, where every address leads to this machine.
+"""Addresses at which pods, and kubelets, really listen, without root: a /16 of 127/8, where all lead to this machine.
 
 For who goes by ``status.podIP`` alone, as an endpoint picker does. EndpointSlices take no such address (kubernetes
 v1.37, pkg/apis/core/validation, ValidateEndpointIP), so Services have no endpoints in such a world.
@@ -26,6 +26,10 @@ class Loopback:
         if machine >= MACHINES_MAX:
             raise OSError(errno.EADDRNOTAVAIL, f"pods of more than {MACHINES_MAX} machines have no addresses of 127/8")
         return f"127.{self._net}.{machine}.{2 + number % 250}"
+
+    def of_machine(self, machine: int) -> str:
+        """Its own, which none of its pods has."""
+        return self.address(machine, 0)[: -len(".2")] + ".1"
 
     def close(self) -> None:
         self._held.close()

@@ -59,7 +59,7 @@ def node_status(
             {"type": "InternalIP", "address": machine.address},
             {"type": "Hostname", "address": machine.name},
         ],
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": machine.port}},
         "nodeInfo": {
             "machineID": boot_id.replace("-", ""),
             "systemUUID": boot_id,

@@ -12,7 +12,7 @@ from harness.checks.rows import rows_of
 from harness.checks.sight import blind
 from harness.checks.stale_steps import StaleStep, stale_steps
 from harness.checks.story import clock, moment, tell
-from harness.checks.told_metrics import COUNTS_WAITING, sourced, told_holes, told_pressures
+from harness.checks.told_metrics import COUNTS_WAITING, resources, sourced, told_holes, told_pressures
 from harness.checks.units import both, count, listed, scenario_s, span_ns
 from harness.history.autoscaler import METRICS_SOURCE, autoscalers, pod_metrics, readings
 from harness.verdict import Evidence, Finding, Role, Status, Value
@@ -40,6 +40,14 @@ class _Seen:
     blind: list[BlindStep]
     stale: list[StaleStep]
     echoes: list[Echo]
+    gone: list[Hole]
+    """All of a minute and more, whatever the limits allow."""
+    borne: list[Hole]
+    """Of metrics that do not count requests, such as CPU: what becomes of the size is all that is judged."""
+    unwatched: bool
+    names: list[str]
+    """Of the metrics that count waiting requests."""
+    read: bool
 
 
 def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
@@ -52,12 +60,37 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
     has for `seen_s_max` is older than that, and so is one that takes replicas away when too many for the rest have
     waited all that time (for a minute, where it is the first after a hole). An autoscaler without a reading must leave
     the size as it is: taking replicas away then is wrong whatever the limits say; also when KEDA's `fallback` gives it
-    a number in place of one.
+    a number in place of one. Of an autoscaler that goes by CPU or memory that is all that is judged.
 
-    UNKNOWN without an autoscaler that reads such a metric, when nothing of it was ever read, when requests never waited
-    for long enough, when the recorder itself was not there while nothing was read, and when it was blind for sizes,
-    autoscalers or pods and saw nothing wrong.
+    UNKNOWN without an autoscaler that reads such a metric, or that could not read its CPU for a minute, when nothing of
+    it was ever read, when requests never waited for long enough, when the recorder itself was not there while nothing
+    was read, and when it was blind for sizes, autoscalers or pods and saw nothing wrong.
     """
+    seen = _look(history, spec)
+    wrong = _wrong(history, spec, seen)
+    status, sentence = _judged(history, spec, seen, wrong)
+    lags = [p.lag_ns for p in seen.judged if p.lag_ns is not None]
+    numbers: dict[str, Value] = {
+        "seen_s_max": spec.seen_s_max,
+        "pressures": len(seen.judged),
+        "never_read": sum(1 for p in seen.slow if p.seen_ns is None),
+        "lag_s_worst": scenario_s(max(lags), history.run.time_scale) if lags else None,
+        "holes": len(seen.holes),
+        "hole_s_longest": _longest_s(history, seen.holes),
+        "scaled_down_blind": len(seen.blind),
+        "scaled_down_by_the_past": len(seen.stale),
+        "read_of_the_past": len(seen.echoes),
+    }
+    story = _story(history, spec, seen) if status is Status.FAIL else ""
+    needs = () if seen.blind else NEEDS
+    exercised = (
+        len(seen.judged) + len(seen.borne) + len(seen.holes) + len(seen.blind) + len(seen.stale) + len(seen.echoes)
+    )
+    rows_ = _evidence(history, seen)
+    return Finding("metrics_path", Role.CHECK, status, sentence, exercised, numbers, rows_, needs, story=story)
+
+
+def _look(history: History, spec: MetricsPathSpec) -> _Seen:
     kept = {s.uid: {n: t for n, t in pod_metrics(s.last).items() if _counts_waiting(n)} for s in autoscalers(history)}
     metrics = {name: target for own in kept.values() for name, target in own.items()}
     read = {name: readings(history, name) for name in metrics}
@@ -72,55 +105,40 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
     blind_ns = min(hole_ns, span_ns(_BLIND_S, history.run.time_scale))
     gone = [h for name in metrics for h in holes_of(history, name, read[name], blind_ns)]
     gone += [h for each in other for h in told_holes(history, each, blind_ns)]
+    borne = [h for each in resources(history) for h in told_holes(history, each, blind_ns)]
+    gone += borne
     holes = [h for h in gone if h.end_ns - h.start_ns > hole_ns]
     old = [e for n, target in metrics.items() for e in echoes(n, target, read[n], rows_of(history), limit_ns)]
     steps = blind_steps(history, gone)
     stale = stale_steps(history, kept, gone, steps, limit_ns)
-    seen = _Seen(judged, slow, [h for h in holes if h.watched], steps, stale, old)
-    wrong = _wrong(history, spec, seen)
-    unwatched = [h for h in holes if not h.watched]
+    names = sorted({*metrics, *(each.metric for each in other)})
+    was_read = any(read.values()) or any(each.steps for each in other)
+    watched = [h for h in holes if h.watched]
+    return _Seen(judged, slow, watched, steps, stale, old, gone, borne, len(watched) < len(holes), names, was_read)
+
+
+def _judged(history: History, spec: MetricsPathSpec, seen: _Seen, wrong: list[str]) -> tuple[Status, str]:
     if any(step.fell_back for step in seen.blind):
-        status, sentence = Status.FAIL, "; ".join(wrong)
-    elif not metrics and not other:
-        status, sentence = Status.UNKNOWN, "no autoscaler reads a metric that counts waiting requests"
-    elif not any(read.values()) and not any(each.steps for each in other):
-        names = listed(sorted({*metrics, *(each.metric for each in other)}))
-        status, sentence = Status.UNKNOWN, f"nobody was ever seen to read a value of {names}"
-    elif wrong:
-        status, sentence = Status.FAIL, "; ".join(wrong)
-    elif unwatched:
-        status, sentence = (
-            Status.UNKNOWN,
-            "the recorder did not scrape for a while, so holes in the metric are not known",
-        )
-    elif (gap := blind(history, _BLINDING)) is not None:
-        status, sentence = Status.UNKNOWN, f"nothing was seen to be wrong, but the recorder was blind for {gap.kind}"
-    elif not judged:
-        status, sentence = Status.UNKNOWN, "requests never waited for long enough to show in the metric"
-    else:
-        worst = max(p.lag_ns or 0 for p in judged)
-        status = Status.PASS
-        sentence = (
-            f"{count(len(judged), 'time')} that requests waited, read within {both(worst, history.run.time_scale)} "
-            f"(limit {spec.seen_s_max:.0f} s), {_borne(history, gone)}"
-        )
-    lags = [p.lag_ns for p in judged if p.lag_ns is not None]
-    numbers: dict[str, Value] = {
-        "seen_s_max": spec.seen_s_max,
-        "pressures": len(judged),
-        "never_read": sum(1 for p in slow if p.seen_ns is None),
-        "lag_s_worst": scenario_s(max(lags), history.run.time_scale) if lags else None,
-        "holes": len(seen.holes),
-        "hole_s_longest": _longest_s(history, seen.holes),
-        "scaled_down_blind": len(seen.blind),
-        "scaled_down_by_the_past": len(seen.stale),
-        "read_of_the_past": len(seen.echoes),
-    }
-    story = _story(history, spec, seen) if status is Status.FAIL else ""
-    needs = () if seen.blind else NEEDS
-    exercised = len(judged) + len(seen.holes) + len(seen.blind) + len(seen.stale) + len(seen.echoes)
-    rows_ = _evidence(history, seen)
-    return Finding("metrics_path", Role.CHECK, status, sentence, exercised, numbers, rows_, needs, story=story)
+        return Status.FAIL, "; ".join(wrong)
+    if not seen.names and not seen.borne:
+        return Status.UNKNOWN, "no autoscaler reads a metric that counts waiting requests"
+    if seen.names and not seen.read:
+        return Status.UNKNOWN, f"nobody was ever seen to read a value of {listed(seen.names)}"
+    if wrong:
+        return Status.FAIL, "; ".join(wrong)
+    if seen.unwatched:
+        return Status.UNKNOWN, "the recorder did not scrape for a while, so holes in the metric are not known"
+    if (gap := blind(history, _BLINDING)) is not None:
+        return Status.UNKNOWN, f"nothing was seen to be wrong, but the recorder was blind for {gap.kind}"
+    if not seen.judged and not seen.borne:
+        return Status.UNKNOWN, "requests never waited for long enough to show in the metric"
+    if not seen.judged:
+        return Status.PASS, _borne(history, seen.gone)
+    worst = max(p.lag_ns or 0 for p in seen.judged)
+    return Status.PASS, (
+        f"{count(len(seen.judged), 'time')} that requests waited, read within {both(worst, history.run.time_scale)} "
+        f"(limit {spec.seen_s_max:.0f} s), {_borne(history, seen.gone)}"
+    )
 
 
 def _counts_waiting(metric: str) -> bool:

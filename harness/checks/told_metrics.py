@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -49,7 +51,20 @@ def sourced(history: History) -> list[Sourced]:
             trigger = _TRIGGER.match(name)
             query = queries.get(int(trigger[1]), "") if trigger else ""
             if any(word in query for word in COUNTS_WAITING):
-                found.append(Sourced(scaler.uid, f"{name} of {scaler.name}", target, tuple(_steps(scaler, name))))
+                steps = tuple(_steps(scaler, partial(_told, metric=name)))
+                found.append(Sourced(scaler.uid, f"{name} of {scaler.name}", target, steps))
+    return found
+
+
+def resources(history: History) -> list[Sourced]:
+    """CPU and memory, which an autoscaler gets of metrics-server: whether it says that it could read them, as 1."""
+    found = []
+    for scaler in autoscalers(history):
+        for metric in scaler.last.get("spec", {}).get("metrics") or ():
+            named = metric.get("resource") or metric.get("containerResource")
+            if named:
+                steps = tuple(_steps(scaler, lambda _: 1.0))
+                found.append(Sourced(scaler.uid, f"{named.get('name')} of {scaler.name}", 0.0, steps))
     return found
 
 
@@ -111,14 +126,14 @@ def _external(autoscaler: Json) -> dict[str, float]:
     return found
 
 
-def _steps(scaler: Life, metric: str) -> list[Step]:
+def _steps(scaler: Life, told: Callable[[Json], float | None]) -> list[Step]:
     found: list[Step] = []
     for event in scaler.seen:
         active = condition(event.object, "ScalingActive")
         if not active:
             continue
         failed = active.get("status") == "False" and str(active.get("reason")).startswith("FailedGet")
-        value = None if failed else _told(event.object, metric)
+        value = None if failed else told(event.object)
         if not found or found[-1].value != value:
             found.append(Step(event.t_ns, value, event.index))
     return found

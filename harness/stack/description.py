@@ -21,7 +21,9 @@ from harness.spec.model import Count, CountFromZero, Flag, ObjectName, SpecModel
 from harness.stack.component import MODULES, Component, pinned_version
 
 FILE = "component.yaml"
-Emulated = Literal["karpenter", "kwok-nodes", "custom.metrics.k8s.io", "external.metrics.k8s.io", "endpoint-picker"]
+Emulated = Literal[
+    "karpenter", "kwok-nodes", "custom.metrics.k8s.io", "external.metrics.k8s.io", "metrics.k8s.io", "endpoint-picker",
+]  # fmt: skip
 """What surrounds the control plane and stands aside for the real thing: our Karpenter rules, our kubelets of nodes that
 are written for KWOK, our metrics APIs, our gateway's choice of a replica."""
 

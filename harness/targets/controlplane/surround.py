@@ -33,11 +33,13 @@ async def surround(
     ready: Path,
     *,
     serving: ssl.SSLContext,
+    kubelets: ssl.SSLContext | None = None,
     ledger: Path | None,
     fleet: Fleet | None = None,
     bind: Callable[[], socket.socket] = on_loopback,
 ) -> None:
-    """``ready`` is written with ``gateway_url``, ``control_url`` and ``metrics_url`` once they answer. ``fleet``: real
+    """``ready`` is written with ``gateway_url``, ``control_url`` and ``metrics_url`` once they answer. ``serving`` is
+    the identity of the metrics APIs, ``kubelets`` that of hollow kubelets, where somebody asks them. ``fleet``: real
     machines in place of hollow ones; ``bind`` makes the sockets that all is served on."""
     async with AsyncExitStack() as connections:
         kubes: dict[str, Kube] = {}
@@ -56,7 +58,8 @@ async def surround(
             return kubes[field_manager]
 
         wall = WallClock(datetime.now(UTC))
-        around = Surroundings(config, wall, kube, LedgerFile(ledger) if ledger is not None else None, fleet=fleet)
+        books = LedgerFile(ledger) if ledger is not None else None
+        around = Surroundings(config, wall, kube, books, fleet=fleet, kubelet_tls=kubelets)
         metrics: list[MetricsApi] = [around.metrics, around.metrics.v1beta2, ExternalMetrics(around.metrics)]
         apps = {
             "gateway_url": Served(around.gateway.app()),
@@ -88,8 +91,10 @@ def arguments(module: str) -> argparse.ArgumentParser:
 def main() -> None:
     args = arguments("harness.targets.controlplane.surround").parse_args()
     door = front_door(args.certificate, args.key, args.front_proxy_authority)
+    kubelets = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    kubelets.load_cert_chain(args.certificate, args.key)
     config = WorldConfig.read(args.config)
-    asyncio.run(surround(config, args.kubeconfig, args.ready, serving=door, ledger=args.ledger))
+    asyncio.run(surround(config, args.kubeconfig, args.ready, serving=door, kubelets=kubelets, ledger=args.ledger))
 
 
 if __name__ == "__main__":
