@@ -17,7 +17,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,7 +37,7 @@ fifth of a build: kubectl 1.37.2 with nothing cached took 242 processor seconds 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """``took_s`` is 0 for a program that was there already."""
+    """``took_s`` is of the ``go build`` that made it, and others with it; 0 for a program that was there already."""
 
     name: str
     path: Path
@@ -47,12 +47,32 @@ class Built:
 
 def build(components: Sequence[Component], say: Say, folder: Path | None = None) -> list[Built]:
     """Each of ``components`` in ``folder`` (the cache, by default). TargetError with Go's own words when one cannot be
-    built; those before it stay."""
+    built; those before it stay, and those that were built beside it."""
     folder = folder or built_dir()
     folder.mkdir(parents=True, exist_ok=True)
-    there = all(is_built(component, folder) for component in components)
-    with contextlib.nullcontext() if there else _alone(folder, say):
-        return [_build(component, folder, say) for component in components]
+    took_s: dict[str, float] = {}
+    if not all(is_built(component, folder) for component in components):
+        with _alone(folder, say):
+            missing = dict.fromkeys(component for component in components if not is_built(component, folder))
+            for batch in _batches(missing):
+                took_s |= dict.fromkeys((component.name for component in batch), _build(batch, folder, say))
+    programs = [(component.name, folder / component.name) for component in components]
+    return [Built(name, program, _size_mb(program), took_s.get(name, 0.0)) for name, program in programs]
+
+
+def _batches(components: Iterable[Component]) -> list[list[Component]]:
+    """Which are built by one ``go build``: those of one module with the same flags. A linker keeps one core busy, and
+    what is left to compile the others."""
+    batches: dict[object, list[Component]] = {}
+    for component in components:
+        flags = (component.ldflags, component.tags, component.cgo, component.toolchain)
+        batches.setdefault((component.folder, *flags, *_own_name(component)), []).append(component)
+    return list(batches.values())
+
+
+def _own_name(component: Component) -> tuple[str, ...]:
+    """Empty where Go itself calls the program as its package's folder, as it does but for a version or a clash."""
+    return () if component.package.rpartition("/")[2] == component.name else (component.name,)
 
 
 def is_built(component: Component, folder: Path | None = None) -> bool:
@@ -75,36 +95,50 @@ def recipe(component: Component) -> str:
     return hashlib.sha256(b"\0".join([*pinned, *(part.encode() for part in how)])).hexdigest()
 
 
-def _build(component: Component, folder: Path, say: Say) -> Built:
-    program, note = folder / component.name, folder / f"{component.name}.json"
-    made_from = recipe(component)
-    if is_built(component, folder):
-        return Built(component.name, program, _size_mb(program), 0.0)
+def _build(batch: Sequence[Component], folder: Path, say: Say) -> float:
+    """How long it took, in seconds."""
+    first, names = batch[0], ", ".join(component.name for component in batch)
     go = shutil.which("go")
     if go is None:
         raise TargetError(
-            f"{component.name} is built from Go modules, and there is no `go` on PATH",
+            f"{names} is built from Go modules, and there is no `go` on PATH",
             hint="install Go >= 1.26 (https://go.dev/dl), or point --bin-dir at a folder that has the programs",
         )
-    say(f"{component.name}: building {component.package}")
+    packages = [component.package for component in batch]
+    say(f"{names}: building {' '.join(packages)}")
     started = time.monotonic()
-    part = folder / f".{component.name}.part"
-    argv = [go, "build", "-v", "-mod=readonly", "-buildvcs=false", "-trimpath", NO_DWARF, "-ldflags", component.ldflags]
-    argv += ["-tags", ",".join(component.tags)] if component.tags else []
-    argv += ["-o", str(part), component.package]
-    _run_go(component, argv, say)
-    part.rename(program)
+    made_from = [recipe(component) for component in batch]
+    parts = folder / f".{first.name}.parts"
+    shutil.rmtree(parts, ignore_errors=True)  # of a build that was killed
+    parts.mkdir()
+    argv = [go, "build", "-v", "-mod=readonly", "-buildvcs=false", "-trimpath", NO_DWARF, "-ldflags", first.ldflags]
+    argv += ["-tags", ",".join(first.tags)] if first.tags else []
+    argv += ["-o", str(parts / first.name) if len(batch) == 1 else f"{parts}{os.sep}", *packages]
+    failed: TargetError | None = None
+    try:
+        _run_go(batch, argv, say)
+    except TargetError as said_by_go:
+        failed = said_by_go
     took_s = time.monotonic() - started
-    note.write_text(
-        json.dumps({"recipe": made_from, "took_s": round(took_s, 1), "size": program.stat().st_size}) + "\n"
-    )
-    built = Built(component.name, program, _size_mb(program), took_s)
-    say(f"{component.name}: {built.size_mb:.0f} MB after {took_s:.0f} s")
-    return built
+    for component, pins in zip(batch, made_from, strict=True):
+        if (parts / component.name).is_file():
+            _put_in_place(parts / component.name, folder / component.name, pins, took_s)
+            say(f"{component.name}: {_size_mb(folder / component.name):.0f} MB after {took_s:.0f} s")
+    shutil.rmtree(parts)
+    if failed:
+        raise failed
+    return took_s
 
 
-def _run_go(component: Component, argv: Sequence[str], say: Say) -> None:
+def _put_in_place(part: Path, program: Path, made_from: str, took_s: float) -> None:
+    part.rename(program)
+    note = {"recipe": made_from, "took_s": round(took_s, 1), "size": program.stat().st_size}
+    program.with_name(f"{program.name}.json").write_text(json.dumps(note) + "\n")
+
+
+def _run_go(batch: Sequence[Component], argv: Sequence[str], say: Say) -> None:
     """Counts compiled packages as progress, and passes on whatever else Go says."""
+    component, names = batch[0], ", ".join(component.name for component in batch)
     words: list[str] = []
     compiled, told = 0, time.monotonic()
     started = told
@@ -124,14 +158,14 @@ def _run_go(component: Component, argv: Sequence[str], say: Say) -> None:
                 if now - told >= PROGRESS_S:
                     told = now
                     latest = line.strip() if compiled else words[-1]
-                    say(f"{component.name}: {compiled} packages compiled, {now - started:.0f} s ({latest})")
+                    say(f"{names}: {compiled} packages compiled, {now - started:.0f} s ({latest})")
         except BaseException:
             go.send_signal(signal.SIGINT)  # which ends its compilers and removes its gigabytes; SIGTERM leaves both
             raise
     if go.returncode != 0:
         raise TargetError(
-            "\n    ".join([f"Go could not build {component.name} (exit code {go.returncode}):", *words[-30:]]),
-            hint=f"in {component.folder}: {' '.join(argv[:4])} … {component.package}",
+            "\n    ".join([f"Go could not build {names} (exit code {go.returncode}):", *words[-30:]]),
+            hint=f"in {component.folder}: {' '.join(argv[:4])} … {' '.join(each.package for each in batch)}",
         )
 
 

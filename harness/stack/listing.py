@@ -96,7 +96,7 @@ def build_all(names: Sequence[str], say: Say, folder: Path | None = None) -> lis
         else:
             components = (COMPONENTS[name],)
         for program in build(components, say, folder):
-            took = f"built in {program.took_s:.0f} s" if program.took_s else "was there"
+            took = f"built within {program.took_s:.0f} s" if program.took_s else "was there"
             told.append(f"{program.path}  {program.size_mb:.0f} MB, {took}")
         if name in addons() and addons()[name].from_module:
             take(addons()[name], folder.parent if folder else None)

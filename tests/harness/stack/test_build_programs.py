@@ -27,12 +27,15 @@ if "endless" in args[-1]:
         time.sleep(60)
     except KeyboardInterrupt:
         sys.exit(pathlib.Path("cleaned").write_text("up"))
+packages = args[args.index("-o") + 2 :]
+print("example.org/x/package", file=sys.stderr)
+for package in packages:
+    if "broken" not in package:
+        target = pathlib.Path(args[args.index("-o") + 1])
+        (target / package.split("/")[-1] if target.is_dir() else target).write_text("built " + package)
+with open("calls", "a") as calls: calls.write(" ".join(packages) + "\\n")
 if "broken" in args[-1]:
     sys.exit("go: downloading example.org/x v1.0.0\\nmain.go:3:2: undefined: frobnicate")
-print("example.org/x/package", file=sys.stderr)
-target = pathlib.Path(args[args.index("-o") + 1])
-target.write_text("built " + args[-1])
-with open("calls", "a") as calls: calls.write(args[-1] + "\\n")
 """
 """Stands for `go`: writes what it was asked to build, or fails as Go fails."""
 
@@ -98,7 +101,25 @@ def test_a_failed_build_shows_what_go_said_and_keeps_what_was_built(module: Path
     assert (tmp_path / "cache" / "one").exists()
     assert not (tmp_path / "cache" / "broken").exists()
     build([ONE], lambda _: None, tmp_path / "cache")
-    assert (module / "calls").read_text().splitlines() == ["example.org/one"]
+    assert (module / "calls").read_text().splitlines() == ["example.org/one example.org/broken"]
+    assert [path.name for path in (tmp_path / "cache").glob(".*.parts")] == []
+
+
+def test_programs_of_one_module_and_the_same_flags_are_built_at_once(module: Path, tmp_path: Path) -> None:
+    """A linker takes one core, so that programs that are built one after another leave the others idle."""
+    two, three = (Component(name, "m", f"example.org/{name}", ("1",)) for name in ("two", "three"))
+    tagged, renamed = replace(two, name="tagged", package="x/tagged", tags=("a",)), replace(two, name="renamed")
+    asked = [ONE, tagged, two, renamed, three, two]
+    (module.parent / "cache").mkdir()
+    build([two], lambda _: None, tmp_path / "cache")
+    built = build(asked, lambda _: None, tmp_path / "cache")
+    assert [(each.name, each.path.read_text()) for each in built] == [
+        (each.name, f"built {each.package}") for each in asked
+    ]
+    assert (module / "calls").read_text().splitlines() == [
+        "example.org/two", "example.org/one example.org/three", "x/tagged", "example.org/two",
+    ]  # fmt: skip
+    assert [each.took_s > 0 for each in built] == [True, True, False, True, True, False]
 
 
 def test_without_go_one_error_says_what_to_do(module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
