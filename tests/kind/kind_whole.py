@@ -31,7 +31,7 @@ from typing import IO
 import engine
 from base_image import ensure_base
 from image_commands import ImageFailed
-from node_image import ensure
+from node_image import ensure, prepare
 from rounds_on_kind import left as docker_leavings
 
 from harness.errors import HarnessError
@@ -253,7 +253,10 @@ def main() -> int:
     left: list[str] = []
     signal.signal(signal.SIGTERM, _end)
     try:
-        build([*CONTROL_PLANE, KUBECTL, *NODE_IMAGE, KIND], say)
+        with ThreadPoolExecutor(1) as beside:  # which waits for the network, while compilers want the cores
+            prepared = beside.submit(prepare, say)
+            build([*CONTROL_PLANE, KUBECTL, *NODE_IMAGE, KIND], say)
+            prepared.result()
         engine.up(folder)
         os.environ["DOCKER_HOST"] = engine.socket_of(folder)
         image = ensure(say)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import node_image_recipe
 from image_commands import shell
-from node_image_recipe import FILES, HERE, build
+from node_image_recipe import FILES, HERE, build, debian
 
 from harness.stack.cache import cache_dir
 from harness.stack.catalogue import CONTROL_PLANE, KUBECTL, NODE_IMAGE
@@ -52,6 +52,13 @@ def ensure(say: Say) -> str:
     shell(f"zstd -dc {kept} | docker load -q")
     say(f"node image: loaded from the cache in {time.monotonic() - began:.0f} s")
     return name
+
+
+def prepare(say: Say) -> None:
+    """Debian's packages, for which no program of ours is needed; nothing where an image is kept, which may do."""
+    began = time.monotonic()
+    if not any((cache_dir() / "kind").glob("node-*.tar.zst")):
+        debian(lambda what: say(f"node image: {what} after {time.monotonic() - began:.0f} s"))
 
 
 def key_of(steps: str, files: Iterable[bytes], versions: Iterable[str]) -> str:
