@@ -6,18 +6,22 @@ from harness.diagnosis.case import Case
 from harness.history.tables import FaultStage
 
 _STOPPED = "component_stopped"
+_HALTED = "part_stopped"
+"""Of a controller that is a part of the embedded cluster: it stands still."""
 _STILL = "stands still"
 """What ``component_stopped`` says that it saw of a frozen one."""
 
 
-def process_gone(case: Case, program: str, start_ns: int, end_ns: int, whose: str = "its") -> str:
-    """Words to go on with, where that was so at some time between the two; empty elsewhere."""
+def process_gone(case: Case, program: str, start_ns: int, end_ns: int, whose: str = "its", part: str = "") -> str:
+    """Words to go on with, where that was so at some time between the two; empty elsewhere. ``part``: what plays the
+    program in the embedded cluster."""
     began_ns, verb = None, "had ended"
     for fault in case.history.faults:
-        if fault.fault != _STOPPED or program not in fault.targets:
+        halted = fault.fault == _HALTED and part in fault.targets
+        if not halted and (fault.fault != _STOPPED or program not in fault.targets):
             continue
         if fault.stage is FaultStage.INJECTED:
-            began_ns, verb = fault.t_ns, "had ended"
+            began_ns, verb = fault.t_ns, "stood still" if halted else "had ended"
         elif fault.stage is FaultStage.OBSERVED and _STILL in fault.detail:
             verb = "stood still"
         elif fault.stage in (FaultStage.ENDED, FaultStage.HEALED) and began_ns is not None:

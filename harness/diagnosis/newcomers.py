@@ -7,6 +7,7 @@ from statistics import median
 
 from harness.checks.units import count, listed
 from harness.diagnosis.case import SHOWN, Case
+from harness.diagnosis.gone import process_gone
 from harness.diagnosis.nodepools import closed
 from harness.diagnosis.scope import nodes_hit, pods_hit
 from harness.diagnosis.suspect import (
@@ -31,6 +32,7 @@ _STUCK_S = 120.0
 """Scenario seconds after which a replica that does not serve is stuck: more than any stage of a healthy one takes."""
 _ASKED = 10
 """So many requests went elsewhere meanwhile."""
+_KARPENTER = "karpenter-kwok"
 _LOADS_S = 180.0
 """The same for one that is there and loads its model."""
 Stuck = Sequence[tuple[Replica, str]]
@@ -50,6 +52,7 @@ def newcomers(case: Case) -> Iterator[Suspect]:
     for what, tell in _TELLERS.items():
         if stuck := by.get(what):
             yield from tell(case, stuck)
+    yield from _slow_to_order(case)
     yield from _slow_to_load(case)
 
 
@@ -91,6 +94,27 @@ def _no_order(case: Case, stuck: Stuck) -> Iterator[Suspect]:
         change = "raise the limits, mend what keeps the NodePool from being ready, or add another to fall back to"
     breaks = LATE_REPLICAS | {"gang"}
     yield _suspect(case, stuck, PROVISIONER, act, "T2", breaks=breaks, change=change)
+
+
+def _slow_to_order(case: Case) -> Iterator[Suspect]:
+    """Decided at last, and long after the scheduler had found no room."""
+    found: list[tuple[Replica, int, int]] = []
+    for replica in case.replicas:
+        refused, decided = replica.marks["T2"].t_ns, replica.marks["T3"].t_ns
+        if refused is not None and decided is not None and decided - refused > case.ns(_STUCK_S):
+            found.append((replica, refused, decided))
+    if not found:
+        return
+    since, until = min(refused for _, refused, _ in found), max(decided for *_, decided in found)
+    longest = max(decided - refused for _, refused, decided in found)
+    act = f"ordered a node for {count(len(found), 'replica')}, which had found no room, only {case.span(longest)} later"
+    away = process_gone(case, _KARPENTER, since, until, part="karpenter")
+    rows = tuple(
+        Evidence(r.marks["T3"].ref, decided, f"{r.pod}: a node was decided {case.span(decided - refused)} late")
+        for r, refused, decided in found[:SHOWN]
+    )
+    change = "run more than one replica of it, and alert when none leads" if away else "see its log for these pods"
+    yield Suspect(PROVISIONER, act + away, since, LATE_REPLICAS, seen=rows, change=change)
 
 
 def _refused(case: Case, stuck: Stuck) -> Iterator[Suspect]:

@@ -27,6 +27,10 @@ GUILTY = {
     "scale_up/bad-its-probe-never-passes": ("the readiness probe", "never passes"),
     "scale_up/bad-never-decided": ("the autoscaler", "never raised the size"),
     "scale_up/bad-no-cloud-capacity": ("the provisioner", "ordered no node"),
+    "scale_up/bad-its-provisioner-is-gone": (
+        "the provisioner",
+        "its process had ended from 60.0 s to 300.0 s of the load",
+    ),
     "scale_up/bad-its-nodepool-has-no-class": ("the provisioner", "NodePool gpu is not ready: NodeClassNotFound"),
     "scale_up/bad-its-nodepool-is-at-its-limit": (
         "the provisioner",
