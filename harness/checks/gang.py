@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.checks.gang_generations import Mixed, mixed
 from harness.checks.gang_groups import Group, groups_of
 from harness.checks.gang_topology import Apart, constrained, spread, unplaced
 from harness.checks.machine_did_not_stall import stalls
 from harness.checks.sight import blind
-from harness.checks.stories import gang_story, spread_story
-from harness.checks.units import NS_PER_S, both, count, listed, scenario_s
+from harness.checks.stories import gang_story, mixed_story, spread_story
+from harness.checks.units import NS_PER_S, both, count, listed, scenario_s, span_ns
 from harness.history.lives import Json, Life, going, gpus_of, node_of, terminal, unschedulable
 from harness.history.recording import once
 from harness.history.tables import ObjectEvent
@@ -79,7 +80,9 @@ def gang(history: History, spec: GangSpec) -> Finding:
     A gang that lost a member is another matter: the rest holds its GPUs for ``whole_again_s_max`` at most. A member
     that has finished its work counts as there.
 
-    One that must be within one domain (``schedulingConstraints.topology``) and is not breaks its promise at once.
+    One that must be within one domain (``schedulingConstraints.topology``) and is not breaks its promise at once; so
+    does a group of a LeaderWorkerSet that is to be made anew as a whole after a loss, and has a new member beside old
+    ones for longer than ``atomicity_s_max``.
 
     UNKNOWN when no gang met a shortage, lost a member or was placed within a domain, when one went on with fewer
     members than it once had and nothing recorded says how many it needs, when the recorder was blind, or the machine
@@ -88,6 +91,9 @@ def gang(history: History, spec: GangSpec) -> Finding:
     """
     gangs = [g for g in gangs_of(history) if g.members]
     apart = [found for g in gangs if (found := spread(history, g.group)) is not None]
+    limit_ns = span_ns(spec.atomicity_s_max, history.run.time_scale)
+    halves = [half for g in gangs if (half := mixed(history, g.group, limit_ns)) is not None]
+    others: list[Apart | Mixed] = [*apart, *halves]
     together = [g for g in gangs if constrained(g.group) and any(node_of(m.last) for m in g.members)]
     tested = [g for g in gangs if g.exercised or g in together]
     broken = [(g, p) for g in gangs for p in g.partials if p.length_ns > _limit_ns(history, spec, p)]
@@ -106,10 +112,11 @@ def gang(history: History, spec: GangSpec) -> Finding:
         "partial_after_loss_s_longest": scenario_s(regained, scale),
         "gpu_s_wasted": scenario_s(wasted, scale),
         "spread_over_domains": len(apart),
+        "of_before_and_after_a_loss": len(halves),
     }
-    if surely or apart:
+    if surely or others:
         said = [_broken_sentence(surely, spec, scale)] if surely else []
-        status, sentence = Status.FAIL, "; ".join([*said, *map(str, apart)])
+        status, sentence = Status.FAIL, "; ".join([*said, *map(str, others)])
     elif broken:
         status = Status.UNKNOWN
         why = "the recorder was blind" if any(_blind(history, p) for _, p in broken) else "the machine stood still"
@@ -140,12 +147,20 @@ def gang(history: History, spec: GangSpec) -> Finding:
             f"never partly bound for longer than {both(longest, scale)} (limit {spec.atomicity_s_max:.0f} s){again}, "
             f"{scenario_s(wasted, scale):.1f} GPU-seconds held in vain"
         )
-    if surely:
-        story = gang_story(history, surely, _limit_s(spec, lost=surely[0][1].lost), deadlocked(surely))
-    else:
-        story = spread_story(history, apart[0]) if apart else ""
-    evidence = (*map(_apart_row, apart), *_evidence(gangs, broken, scale))
+    story = _story(history, spec, surely, others)
+    evidence = (*map(_apart_row, others), *_evidence(gangs, broken, scale))
     return Finding("gang", Role.CHECK, status, sentence, len(tested), numbers, evidence, story=story)
+
+
+def _story(
+    history: History, spec: GangSpec, surely: Sequence[tuple[Gang, Partial]], others: Sequence[Apart | Mixed]
+) -> str:
+    if surely:
+        return gang_story(history, surely, _limit_s(spec, lost=surely[0][1].lost), deadlocked(surely))
+    if not others:
+        return ""
+    first = others[0]
+    return spread_story(history, first) if isinstance(first, Apart) else mixed_story(history, first)
 
 
 @once
@@ -284,7 +299,7 @@ def deadlocked(broken: Sequence[tuple[Gang, Partial]]) -> list[Gang]:
     return list(found.values())
 
 
-def _apart_row(apart: Apart) -> Evidence:
+def _apart_row(apart: Apart | Mixed) -> Evidence:
     return Evidence(f"objects:{apart.event.index}", apart.event.t_ns, str(apart), {"gang": apart.group.name})
 
 

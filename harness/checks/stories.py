@@ -16,6 +16,7 @@ from harness.history.scaleup import STAGES, Replica
 
 if TYPE_CHECKING:
     from harness.checks.gang import Gang, Partial
+    from harness.checks.gang_generations import Mixed
     from harness.checks.gang_topology import Apart
     from harness.checks.pdb import Disruption
     from harness.checks.unanswered import Unanswered
@@ -85,6 +86,17 @@ def spread_story(history: History, apart: Apart) -> str:
         objects=[group.name, *(member.name for member in group.members)][:_OBJECTS],
         cause="the scheduler did not heed the constraint of its PodGroup",
         change="turn on TopologyAwareWorkloadScheduling for the scheduler too, not for the API server alone",
+    )
+
+
+def mixed_story(history: History, found: Mixed) -> str:
+    return tell(
+        promised=f"{found.group.name} is made anew as a whole when it loses a member",
+        happened=str(found),
+        when=moment(history, found.event.t_ns),
+        objects=[found.group.name, found.new, *found.old][:_OBJECTS],
+        cause="whoever restarts the group did not see the loss, and its StatefulSet filled the place alone",
+        change="delete the group's leader pod; more than one replica of the controller sees what one misses",
     )
 
 
