@@ -27,7 +27,6 @@ from harness.faults.undo import About, ResumeProcess, UndoEntry, UndoJournal
 from harness.faults.undoing import by_hand, undo_change
 from harness.faults.world_control import HttpWorldControl, WorldControl
 from harness.history.tables import FaultStage
-from harness.kube.http import HttpKube
 from harness.kube.port import ApiError, Kube
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ async def open_ground(
     before its undo stands in the cluster, where the journal is kept there: an undo must not wait for that."""
     async with AsyncExitStack() as stack:
         # Opened by its first call, so that what needs no cluster works, and heals, without one.
-        http = HttpKube(connection.kubeconfig, connection.context)
+        http = connection.kube()
         stack.push_async_callback(http.close)
         kube: Kube = http
         url = connection.control_url
@@ -139,7 +138,7 @@ async def _settle(report: HealReport, run_dir: Path, connection: Connection) -> 
     try:
         async with (
             asyncio.timeout(SETTLE_WITHIN_S),
-            HttpKube(connection.kubeconfig, connection.context) as kube,
+            connection.kube() as kube,
         ):
             kept = ClusterJournal(kube, connection, run_dir)
             await (kept.keep() if report.left else kept.remove())

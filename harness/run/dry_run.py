@@ -59,7 +59,7 @@ def _told(planned: PlannedFault, action: PlannedAction, namespace: str) -> list[
 async def _ask(connection: Connection, needs: tuple[Need, ...], say: Callable[[str], None]) -> int:
     missing = 0
     say(f"permissions on the cluster of {connection.kubeconfig}:")
-    async with HttpKube(connection.kubeconfig, connection.context) as kube:
+    async with connection.kube() as kube:
         for need, verb, review in access_reviews(dict.fromkeys(needs)):
             allowed = await _allowed(kube, review)
             missing += not allowed

@@ -23,7 +23,6 @@ from harness.errors import HarnessError
 from harness.faults.heal import IN_FLIGHT_S, heal_all
 from harness.history.phases import compute_phases
 from harness.history.writer import HistoryWriter
-from harness.kube.http import HttpKube
 from harness.kube.port import ApiError
 from harness.plan.plan import Plan
 from harness.run.allowing import check_allowed
@@ -135,7 +134,7 @@ class Supervisor:
     async def _course(self, writer: HistoryWriter) -> None:
         self._view.say(f"bringing up the target {self._target.name}")
         connection = await self._or_stop(self._target.up())
-        async with HttpKube(connection.kubeconfig, connection.context) as kube:
+        async with connection.kube() as kube:
             connection = replace(connection, fingerprint=await self._or_stop(kube.fingerprint()))
             connection.write(self._dir.connection)
             await self._or_stop(check_allowed(kube, self._experiment))

@@ -23,7 +23,6 @@ from harness.faults.guards import STARTED_BY_US
 from harness.faults.heal import IN_FLIGHT_S, heal_all
 from harness.faults.undo import UNDO_FILE, ResumeProcess, UndoEntry, UndoJournal, replay
 from harness.faults.undoing import by_hand
-from harness.kube.http import HttpKube
 from harness.kube.port import ApiError
 from harness.run.lease import LEASE_FILE, NAME, give_back
 from harness.run.lock import is_alive
@@ -191,7 +190,7 @@ async def _another_cluster(connection: Connection) -> str | None:
     if not connection.fingerprint:
         return None
     try:
-        async with HttpKube(connection.kubeconfig, connection.context) as kube:
+        async with connection.kube() as kube:
             found = await kube.fingerprint()
     except (HarnessError, ApiError, OSError):
         return None
@@ -207,7 +206,7 @@ async def _give_back_lease(run_dir: Path, connection: Connection, gone: str | No
     if not (run_dir / LEASE_FILE).exists():
         return ()
     try:
-        async with HttpKube(connection.kubeconfig, connection.context) as kube:
+        async with connection.kube() as kube:
             await give_back(kube, run_dir)
     except (HarnessError, ApiError, OSError) as error:
         return (

@@ -64,7 +64,7 @@ def sweep_journals(connection: Connection, *, heal: bool, say: Callable[[str], N
 
 async def sweep_cluster(connection: Connection, *, heal: bool) -> list[Leftover]:
     """Every journal in the connection's namespace. Raises HarnessError where the cluster cannot be read."""
-    async with HttpKube(connection.kubeconfig, connection.context) as kube:
+    async with connection.kube() as kube:
         try:
             fingerprint = await kube.fingerprint()
             await _check_namespace(kube, connection.namespace)

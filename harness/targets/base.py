@@ -12,6 +12,7 @@ from typing import Protocol, get_origin, get_type_hints
 
 from harness.errors import TargetError
 from harness.faults.pick import FleetNode
+from harness.kube.http import HttpKube
 
 CONNECTION_FILE = "connection.json"
 CONNECTION_ENV = "GPU_HARNESS_CONNECTION"
@@ -51,6 +52,10 @@ class Connection:
     run lasts, and neither a fault nor an undo may follow."""
     host: str = field(default_factory=socket.gethostname)
     """On which machine the addresses of this machine (127.0.0.1) mean what they say."""
+
+    def kube(self) -> HttpKube:
+        """The cluster that the run was begun on. To be entered, as any client that holds connections."""
+        return HttpKube(self.kubeconfig, self.context)
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self) | {"kubeconfig": str(self.kubeconfig)}, indent=1) + "\n")

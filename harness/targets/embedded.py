@@ -15,7 +15,6 @@ from fakes.config import WorldConfig
 from fakes.kube.server import bookmark_period_s
 from harness.errors import TargetError
 from harness.faults.pick import FleetNode
-from harness.kube.http import HttpKube
 from harness.run.children import Child, spawn
 from harness.targets.base import Connection
 from harness.targets.manifests import PROCESSES_TIMEOUT_S, apply, wait_until_available
@@ -93,7 +92,7 @@ class EmbeddedTarget:
         argv += ["--ledger", str(self._places.ledger)] if self._places.ledger else []
         self.child = await spawn("the embedded cluster", argv, env={}, log=self.log)
         connection = await self._connection(ready)
-        async with HttpKube(connection.kubeconfig, connection.context) as kube:
+        async with connection.kube() as kube:
             await apply(kube, self._wanted.objects)
             if self._wanted.selector:
                 namespace, selector = self._config.gateway_namespace, self._wanted.selector

@@ -118,7 +118,7 @@ def survey(experiment: Experiment, foreign: Foreign) -> Survey:
 
 async def _survey(connection: Connection, experiment: Experiment) -> Survey:
     workload, what = experiment.settings.workload, f"the cluster of {connection.kubeconfig}"
-    async with HttpKube(connection.kubeconfig, connection.context) as kube:
+    async with connection.kube() as kube:
         try:
             version = str((await kube.raw("/version")).get("gitVersion", "unknown"))
             fingerprint = await kube.fingerprint()

@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.errors import ExitCode, HarnessError
-from harness.kube.http import HttpKube
 from harness.spec.experiment import load_experiment
 from harness.targets.base import CONNECTION_FILE, Connection, Target
 from harness.targets.choosing import TARGETS
@@ -54,7 +53,7 @@ async def hold(target: Target, folder: Path, ttl_s: float) -> None:
 
 
 async def _with_fingerprint(connection: Connection) -> Connection:
-    async with HttpKube(connection.kubeconfig, connection.context) as kube:
+    async with connection.kube() as kube:
         return replace(connection, fingerprint=await kube.fingerprint())
 
 

@@ -48,7 +48,7 @@ class KubeconfigTarget:
 
     async def up(self) -> Connection:
         connection = self._survey.connection
-        async with HttpKube(connection.kubeconfig, connection.context) as kube:
+        async with connection.kube() as kube:
             if (now := await kube.fingerprint()) != connection.fingerprint:
                 raise TargetError(
                     f"behind {connection.kubeconfig} is another cluster now: kube-system is {now}, and was "

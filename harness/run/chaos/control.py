@@ -150,7 +150,7 @@ def heal(run: RunContext) -> HealReport:
 
 
 async def _take_lease(run: RunContext) -> None:
-    async with HttpKube(run.connection.kubeconfig, run.connection.context) as kube:
+    async with run.connection.kube() as kube:
         await _lease(run, kube).acquire()
 
 
@@ -158,7 +158,7 @@ async def _release_lease(run: RunContext) -> None:
     try:
         async with (
             asyncio.timeout(LEASE_WITHIN_S),
-            HttpKube(run.connection.kubeconfig, run.connection.context) as kube,
+            run.connection.kube() as kube,
         ):
             await _lease(run, kube).release()
     except (ApiError, OSError) as error:

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from harness.errors import HarnessError
-from harness.kube.http import HttpKube
 from harness.kube.port import ApiError, Kube
 from harness.run.chaos.context import RunContext, current
 from harness.run.chaos.lib import ActivityFailed
@@ -50,7 +49,7 @@ def _look(run: RunContext, look: Callable[[Kube], Awaitable[T]], after_s: float 
         await run.wait_for_scenario_s(after_s)
         async with (
             asyncio.timeout(LOOK_WITHIN_S),
-            HttpKube(run.connection.kubeconfig, run.connection.context) as kube,
+            run.connection.kube() as kube,
         ):
             return await look(kube)
 
