@@ -23,7 +23,7 @@ from harness.diagnosis.suspect import (
     SERVER,
     Suspect,
 )
-from harness.history.lives import Life, allocatable, condition, ready
+from harness.history.lives import Life, allocatable, condition, node_of, ready
 from harness.history.scaleup import Replica, waiting_at
 from harness.history.waiting import Wait
 from harness.verdict import Evidence
@@ -45,6 +45,8 @@ def newcomers(case: Case) -> Iterator[Suspect]:
     for replica in case.replicas:
         decided = replica.marks["T1"].t_ns
         ended = until if replica.withdrawn_ns is None else replica.withdrawn_ns
+        if replica.served_ns is not None and _only_found_room(case, replica):
+            by.setdefault(Wait.NO_NODE_DECIDED, []).append((replica, "room: none was made for it"))
         if replica.served_ns is not None or decided is None or ended - decided < case.ns(_STUCK_S):
             continue
         waits = waiting_at(case.history, replica, until)
@@ -54,6 +56,14 @@ def newcomers(case: Case) -> Iterator[Suspect]:
             yield from tell(case, stuck)
     yield from _slow_to_order(case)
     yield from _slow_to_load(case)
+
+
+def _only_found_room(case: Case, replica: Replica) -> bool:
+    """Whether it waited for long, and came in the end to where another had gone: the node was there all the while."""
+    refused, fate = replica.marks["T2"].t_ns, case.fates.get(replica.pod)
+    bound = fate.life.when(lambda pod: bool(node_of(pod))) if fate else None
+    since = max((t for mark in ("T2", "T3", "T5") if (t := replica.marks[mark].t_ns) is not None), default=0)
+    return refused is not None and bound is not None and bound.t_ns - since > case.ns(_STUCK_S)
 
 
 def _replicas(stuck: Stuck) -> str:

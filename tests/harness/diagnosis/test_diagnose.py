@@ -27,6 +27,10 @@ GUILTY = {
     "scale_up/bad-its-probe-never-passes": ("the readiness probe", "never passes"),
     "scale_up/bad-never-decided": ("the autoscaler", "never raised the size"),
     "scale_up/bad-no-cloud-capacity": ("the provisioner", "ordered no node"),
+    "scale_up/bad-room-came-only-when-another-went": (
+        "the provisioner",
+        "NodePool gpu has the 2 GPUs that its limits allow",
+    ),
     "scale_up/bad-its-provisioner-is-gone": (
         "the provisioner",
         "its process had ended from 60.0 s to 300.0 s of the load",
