@@ -129,7 +129,7 @@ class Surroundings:
         self._plugin_late_s: dict[str, float] = {}
         self._doors = Doors(config.seed, self.timing)
         self._ledger = ledger
-        loopback = Loopback() if {ENDPOINT_PICKER, RESOURCE_METRICS} & set(config.aside) else None
+        self._range = loopback = Loopback() if {ENDPOINT_PICKER, RESOURCE_METRICS} & set(config.aside) else None
         self._loopback = loopback if ENDPOINT_PICKER in config.aside else None
         self._machines_at = loopback if RESOURCE_METRICS in config.aside and fleet is None else None
         self._kubelet_tls = kubelet_tls
@@ -188,6 +188,8 @@ class Surroundings:
                 self.cloud.start()
         finally:
             self.cloud.stop()
+            if self._range is not None:
+                self._range.close()
 
     def kube(self, client: str, part: str = "") -> Kube:
         """The control plane through the client's own door. ``part`` is a controller of the process, or a node."""
