@@ -50,7 +50,17 @@ def gpus(node: Json, where: str = "allocatable") -> int | None:
     return None if value is None else int(value)
 
 
+OFFERING_LABEL = "gpu-harness.dev/pool"
+"""The pool of our cloud, where one NodePool orders from several."""
+
+
+def cloud_pool_of(obj: Json) -> str:
+    """Of a node or a NodeClaim: whose instance it is."""
+    return str((obj["metadata"].get("labels") or {}).get(OFFERING_LABEL) or pool_of(obj))
+
+
 def pool_of(obj: Json) -> str:
+    """Its NodePool."""
     return str((obj["metadata"].get("labels") or {}).get(NODE_POOL_LABEL, ""))
 
 

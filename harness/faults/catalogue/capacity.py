@@ -15,7 +15,7 @@ from harness.faults.holding import PoolHoldFault, turn
 from harness.faults.pick import NODE_POOL_LABEL
 from harness.faults.port import Ground
 from harness.faults.scene import Scene
-from harness.faults.sight import claims_of, condition, nodes_of, pool_of
+from harness.faults.sight import claims_of, cloud_pool_of, condition, nodes_of
 from harness.kube.port import EVENT, Json
 from harness.spec.model import Count, CountFromZero, SecondsFromZero, Text
 
@@ -75,7 +75,7 @@ class CapacityRefused(PoolHoldFault):
             launched = condition(claim, "Launched")
             refused = launched.get("status") == "False" or launched.get("reason") == "LaunchFailed"
             ours = self._may_be_ours(str(launched.get("message", "")))
-            if name not in strike.before and refused and ours and pool_of(claim) == self.pool:
+            if name not in strike.before and refused and ours and cloud_pool_of(claim) == self.pool:
                 return {self.pool: f"{self.pool}: {name} was not launched: {launched.get('message', '')}"}
         for event in (await strike.ground.kube.list(EVENT)).items:
             about = event.get("involvedObject") or event.get("regarding") or {}
@@ -140,7 +140,7 @@ class GroupHalfDelivered(PoolHoldFault):
         """New claims that were launched and are gone again, with or without their Node."""
         claims = await claims_of(strike.ground.kube)
         for name, claim in claims.items():
-            if name in strike.before or pool_of(claim) != self.pool:
+            if name in strike.before or cloud_pool_of(claim) != self.pool:
                 continue
             if condition(claim, "Launched").get("status") == "True":
                 strike.unchanged_s(name, "launched")
@@ -211,7 +211,7 @@ class InstanceTrouble(PoolHoldFault):
         kube = strike.ground.kube
         claims, nodes = await claims_of(kube), await nodes_of(kube)
         for name, claim in claims.items():
-            if name in strike.before or pool_of(claim) != self.pool:
+            if name in strike.before or cloud_pool_of(claim) != self.pool:
                 continue
             node = nodes.get(name)
             if self.how == "wrong_gpu":

@@ -7,7 +7,7 @@ from typing import ClassVar
 from harness.faults.fault import Strike, Variant
 from harness.faults.fidelity import ON_MACHINES, FidelityMap
 from harness.faults.holding import PoolHoldFault, turn
-from harness.faults.sight import gpus, is_ready, nodes_of, pool_of
+from harness.faults.sight import cloud_pool_of, gpus, is_ready, nodes_of
 from harness.spec.model import Seconds
 
 
@@ -45,7 +45,7 @@ class DevicePluginLate(PoolHoldFault):
         found: dict[str, str] = {}
         for name, node in bare.items():
             if (bare_s := strike.unchanged_s(name, "bare")) > 20.0:
-                found[pool_of(node)] = f"{pool_of(node)}: {name} is Ready for {bare_s:.0f} s, without a GPU"
+                found[cloud_pool_of(node)] = f"{cloud_pool_of(node)}: {name} is Ready for {bare_s:.0f} s, without a GPU"
         for name in [name for name in strike.notes if name not in bare]:
             del strike.notes[name]
         return found
