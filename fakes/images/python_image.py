@@ -38,6 +38,7 @@ ENV = (
 _NOT_NEEDED = ("test", "tests", "idlelib", "ensurepip", "tkinter", "lib2to3", "turtledemo", "site-packages",
                "dist-packages", "__pycache__")  # fmt: skip
 _VERSION = f"python{sys.version_info.major}.{sys.version_info.minor}"
+_PYTHON = (sys.version, *PROGRAMS)
 DOCKERFILE = Path(__file__).with_name("Dockerfile")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)")
 Recipe = Callable[[Path], None]
@@ -47,14 +48,19 @@ def python_image(archive: Path, cache: Path, names: Sequence[str] = (NAME,), pac
     """Our code with ``packages`` and what those require, under ``names``; runs ``python3``. Raises
     ``importlib.metadata.PackageNotFoundError`` for a package that this Python does not have."""
     wanted = closure(packages)
-    versions = [f"{name} {metadata.version(name)}" for name in wanted]
     with _alone(cache):
         layers = [
-            _layer(cache, "python", [sys.version, *PROGRAMS], _stage_python),
-            _layer(cache, "packages", [sys.version, *versions], lambda root: _stage_packages(root, wanted)),
+            _layer(cache, "python", _PYTHON, _stage_python),
+            _layer(cache, "packages", _versions(wanted), lambda root: _stage_packages(root, wanted)),
             _layer(cache, "code", _contents(), _stage_code),
         ]
         write_archive(archive, names, layers, Run(("python3",), ENV))
+
+
+def made_of(names: Sequence[str] = (NAME,), packages: Sequence[str] = FAKES) -> str:
+    """A digest of what ``python_image`` would make the image of."""
+    parts = (names, _PYTHON, _versions(closure(packages)), _contents(), ENV)
+    return hashlib.sha256("\0\0".join("\0".join(part) for part in parts).encode()).hexdigest()
 
 
 def write_build_context(folder: Path, packages: Sequence[str] = FAKES) -> None:
@@ -164,6 +170,10 @@ def _compile(root: Path, place: Path) -> None:
                 str(file), str(compiled), dfile="/" + str(file.relative_to(root)), doraise=True,
                 invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
             )  # fmt: skip
+
+
+def _versions(distributions: Iterable[str]) -> list[str]:
+    return [sys.version, *(f"{name} {metadata.version(name)}" for name in distributions)]
 
 
 def _contents() -> list[str]:

@@ -19,6 +19,8 @@ from harness.targets.kind.cluster_file import OURS, control_plane_name
 COMMAND_S = 60.0
 CREATE_S = 600.0
 """Pulling the node image counts."""
+STARTING = "Starting control-plane"
+"""What kind says when all its containers are up and it begins to make a cluster of them."""
 KIND_AT_LEAST = (0, 31)
 """From here on kind knows nodes of Kubernetes 1.36 and later (kubeadm's v1beta4)."""
 Say = Callable[[str], None]
@@ -155,8 +157,8 @@ class KindCommands:
         self.say(f"deleting the cluster {self.cluster} that an earlier run left behind")
         await self.delete()
 
-    async def create(self, file: Path, image: str) -> None:
-        """Words of kind's progress are passed on."""
+    async def create(self, file: Path, image: str, there: asyncio.Event) -> None:
+        """Words of kind's progress are passed on. ``there`` is set once all nodes run, before they are a cluster."""
         argv = [self.kind, "create", "cluster", "--config", str(file), "--kubeconfig", str(self.kubeconfig), "--retain"]
         argv += ["--image", image] if image else []
         process = await asyncio.create_subprocess_exec(
@@ -172,6 +174,8 @@ class KindCommands:
                 async for raw in process.stderr:
                     line = raw.decode(errors="replace").strip()
                     words.append(line)
+                    if STARTING in line:
+                        there.set()
                     if line.endswith("..."):  # a step that begins
                         self.say(f"kind: {line.lstrip('• ').removesuffix('...').strip()}")
                 await process.wait()

@@ -7,17 +7,19 @@ Where Docker's containers are of this machine's kind they are made of this Pytho
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import hashlib
 import os
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 from fakes.images.layer import NoSuchProgram
 from fakes.images.oci import ARCHITECTURES
-from fakes.images.python_image import FAKES, python_image, write_build_context
+from fakes.images.python_image import FAKES, made_of, python_image, write_build_context
 from harness.errors import TargetError
 from harness.targets.kind.commands import must
 
@@ -41,15 +43,55 @@ def is_made_here(engine: str, env: Mapping[str, str] = os.environ) -> bool:
     return sys.platform == "linux" and engine == f"linux/{ARCHITECTURES.get(machine, machine)}" and BUILD_ENV not in env
 
 
+class Images:
+    """What a cluster is given, each image at the path of its archive. Made when somebody asks for it, and once."""
+
+    def __init__(self, docker: str, engine: str, cache: Path, wanted: Mapping[Path, Image]) -> None:
+        self.wanted = wanted
+        self._docker = docker
+        self._engine = engine
+        self._cache = cache
+        self._writing: asyncio.Task[None] | None = None
+
+    async def digest(self) -> str:
+        """Of what they are made of; where Docker makes them, of the archives."""
+        if not is_made_here(self._engine):
+            await self.write()
+            return await asyncio.to_thread(_digest_of, *self.wanted)
+        with _in_our_words():
+            parts = [await asyncio.to_thread(made_of, i.names, i.packages) for i in self.wanted.values()]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    async def write(self) -> None:
+        """The archives, for ``kind load image-archive``. TargetError when one cannot be made."""
+        if self._writing is None:
+            self._writing = asyncio.create_task(write_images(self._docker, self._engine, self._cache, self.wanted))
+        await self._writing
+
+    async def drop(self) -> None:
+        """Nobody wants the archives any more."""
+        if self._writing is not None:
+            self._writing.cancel()
+            await asyncio.gather(self._writing, return_exceptions=True)
+        for archive in self.wanted:
+            archive.unlink(missing_ok=True)
+
+
 async def write_images(docker: str, engine: str, cache: Path, wanted: Mapping[Path, Image]) -> None:
     """Writes an archive for ``kind load image-archive`` at each path. TargetError when one cannot be made."""
-    try:
+    with _in_our_words():
         for archive, image in wanted.items():
             if is_made_here(engine):
                 layers = cache / archive.stem
                 await asyncio.to_thread(python_image, archive, layers, image.names, image.packages)
             else:
                 await _build(docker, archive, image)
+
+
+@contextlib.contextmanager
+def _in_our_words() -> Iterator[None]:
+    try:
+        yield
     except metadata.PackageNotFoundError as error:
         raise TargetError(
             f"the package {error.name} is not installed, and what runs in the cluster needs it",
@@ -57,6 +99,14 @@ async def write_images(docker: str, engine: str, cache: Path, wanted: Mapping[Pa
         ) from error
     except NoSuchProgram as error:
         raise TargetError(str(error), hint=f"{BUILD_ENV}=1 has Docker build the image") from error
+
+
+def _digest_of(*archives: Path) -> str:
+    found = hashlib.sha256()
+    for archive in archives:
+        with archive.open("rb") as file:
+            found.update(hashlib.file_digest(file, "sha256").digest())
+    return found.hexdigest()
 
 
 async def _build(docker: str, archive: Path, image: Image) -> None:

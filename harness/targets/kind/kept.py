@@ -8,7 +8,6 @@ not.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import os
 import shutil
@@ -134,14 +133,6 @@ class KeptFolder:
         """From here on it is one that has to go."""
         self.record_file.unlink(missing_ok=True)
         self.kubeconfig.unlink(missing_ok=True)
-
-
-def digest_of(*archives: Path) -> str:
-    found = hashlib.sha256()
-    for archive in archives:
-        with archive.open("rb") as file:
-            found.update(hashlib.file_digest(file, "sha256").digest())
-    return found.hexdigest()
 
 
 def delete_kept() -> str:

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,9 +17,8 @@ from fakes.images.python_image import FAKES
 from fakes.nodes.labels import node_labels
 from harness.errors import TargetError
 from harness.faults.pick import FleetNode
-from harness.faults.sight import gpus, is_ready
 from harness.kube.http import HttpKube
-from harness.kube.port import NAMESPACE, NODE, POD, SECRET, AlreadyExists, ApiError, Json, Kube, NotFound
+from harness.kube.port import NAMESPACE, NODE, SECRET, AlreadyExists, ApiError, Kube, NotFound
 from harness.run.children import Child, spawn
 from harness.stack.cache import cache_dir
 from harness.stack.certificates import Authority
@@ -41,12 +40,11 @@ from harness.targets.kind.cluster_file import (
 )
 from harness.targets.kind.commands import KindCommands
 from harness.targets.kind.containers import ContainerMachines
-from harness.targets.kind.images import Image, under_all_names, write_images
+from harness.targets.kind.images import Image, Images, under_all_names
 from harness.targets.kind.inventory import settled
-from harness.targets.kind.kept import KEEP_ENV, KeptFolder, Record, cluster_name, digest_of
+from harness.targets.kind.kept import KEEP_ENV, KeptFolder, Record, cluster_name
 from harness.targets.kind.objects import (
     DAEMON_SET,
-    FRONT,
     FRONT_IMAGE,
     IMAGE,
     device_plugins,
@@ -55,6 +53,7 @@ from harness.targets.kind.objects import (
     front_proxy_authority,
     kubeconfig_on_the_node,
 )
+from harness.targets.kind.readiness import Look, create_pod, front_wrong, missing, said
 from harness.targets.kind.taking_over import take_over
 from harness.targets.manifests import apply, wait_until_available
 from harness.targets.real_pods import images_of_ours
@@ -64,7 +63,6 @@ IMAGE_ENV = "GPU_HARNESS_KIND_IMAGE"
 """The node image; kind's own image for its version if none is named."""
 NODES_S, FRONT_S, AVAILABLE_S, START_S = 180.0, 90.0, 240.0, 30.0
 STOP_GRACE_S, DELETE_S = 3.0, 300.0
-Look = Callable[[], Awaitable[str]]
 WORLD_FILE = "world.json"
 FRONT_PACKAGES = (*FAKES, "cronsim", "cryptography", "httpx", "kubernetes", "pydantic", "rich", "zstandard")
 """What the front needs beside what a model server does."""
@@ -127,18 +125,17 @@ class KindTarget:
         self._folder.mkdir(parents=True, exist_ok=True)
         file = self._folder / "cluster.yaml"
         file.write_text(cluster_file(self._config, commands.cluster, mark.resolve()))
-        images = asyncio.create_task(self._images())
+        images = self._images()
         try:
             taken_over = self._keeps and await self._taken_over(file, images)
             if not taken_over:
                 await self._create(file, images)
         finally:
-            images.cancel()
-            await asyncio.gather(images, return_exceptions=True)
+            await images.drop()
         async with HttpKube(commands.kubeconfig) as kube:
             await self._reach(kube)
-            await self._prepare(kube, None if taken_over else file)
-            control_url, service_url = await self._surround(kube)
+            await self._begin(kube, None if taken_over else file)
+            control_url, service_url = await self._surround()
             objects = [(resource, as_applied(self.name, obj, self._config)) for resource, obj in self._wanted.objects]
             await apply(kube, objects)
             if self._wanted.selector:
@@ -177,35 +174,37 @@ class KindTarget:
             return self._control.how_it_ended()
         return None
 
-    async def _create(self, file: Path, images: asyncio.Task[tuple[Path, Path]]) -> None:
+    async def _create(self, file: Path, images: Images) -> None:
         commands = self._commands
         self._kept.forget()
         await commands.make_way()
         await self._start_keeper()
-        await commands.create(file, os.environ.get(IMAGE_ENV, ""))
-        commands.kubeconfig.chmod(0o600)
-        self._say("loading the image of the fakes into the nodes")
-        archives = await images
-        self._loaded = await asyncio.to_thread(digest_of, *archives)
-        await self._load(archives)
+        there = asyncio.Event()
+        loading = asyncio.create_task(self._load(images, there))
+        try:
+            await commands.create(file, os.environ.get(IMAGE_ENV, ""), there)
+            commands.kubeconfig.chmod(0o600)
+            self._say("loading the images of the fakes into the nodes")
+            there.set()
+            await loading
+        finally:
+            loading.cancel()
+            await asyncio.gather(loading, return_exceptions=True)
 
-    async def _taken_over(self, file: Path, images: asyncio.Task[tuple[Path, Path]]) -> bool:
+    async def _taken_over(self, file: Path, images: Images) -> bool:
         """Whether there is a kept cluster that is what is wanted, and was brought back to its beginning."""
         commands, record = self._commands, self._kept.read()
         if record is None:
             return False
         try:
-            image, wanted = os.environ.get(IMAGE_ENV, ""), file.read_text()
-            archives = await images
-            record.check(wanted, image, await asyncio.to_thread(digest_of, *archives), await commands.ids())
+            wanted = file.read_text()
+            record.check(wanted, os.environ.get(IMAGE_ENV, ""), await images.digest(), await commands.ids())
             self._say(f"resetting the cluster {commands.cluster} that was kept")
             shutil.copy(self._kept.kubeconfig, commands.kubeconfig)
             await take_over(commands, self._kept, record, self._config, wanted)
         except (TargetError, ApiError, OSError) as error:
             self._say(f"the cluster {commands.cluster} that was kept will not do: {error}")
             return False
-        for archive in archives:
-            archive.unlink()
         return True
 
     async def _keep(self, kube: HttpKube, file: Path) -> None:
@@ -224,20 +223,23 @@ class KindTarget:
         except TargetError as error:
             self._say(f"the workers of the cluster that is kept could not be parked: {error}")
 
-    async def _images(self) -> tuple[Path, Path]:
-        """Archives of what runs on workers, and of the front."""
+    def _images(self) -> Images:
+        """Of what runs on workers, and of the front."""
         workers, front = self._folder / "images.tar", self._folder / "front-images.tar"
         ours = under_all_names(IMAGE, images_of_ours(self._wanted.images, self._config))
         wanted = {workers: ours, front: Image((FRONT_IMAGE,), FRONT_PACKAGES)}
-        await write_images(self._commands.docker, self._engine, cache_dir() / "kind", wanted)
-        return workers, front
+        return Images(self._commands.docker, self._engine, cache_dir() / "kind", wanted)
 
-    async def _load(self, images: tuple[Path, Path]) -> None:
+    async def _load(self, images: Images, there: asyncio.Event) -> None:
+        """As soon as the nodes are there: to make a cluster of them is waiting for the most part."""
         commands = self._commands
+        await images.write()
+        self._loaded = await images.digest()
+        await there.wait()
+        workers, front = images.wanted
         nodes = [worker.name for worker in workers_of(self._config, commands.cluster)]
-        for archive, on in zip(images, (nodes, [control_plane_name(commands.cluster)]), strict=True):
-            await commands.load(archive, on)
-            archive.unlink()
+        first = control_plane_name(commands.cluster)
+        await asyncio.gather(commands.load(workers, nodes), commands.load(front, [first]))
 
     async def _start_keeper(self) -> None:
         commands = self._commands
@@ -255,31 +257,36 @@ class KindTarget:
                 "has a network namespace of its own, run gpu-harness there",
             ) from error
 
-    async def _prepare(self, kube: HttpKube, new: Path | None) -> None:
+    async def _begin(self, kube: HttpKube, new: Path | None) -> None:
         """Nodes with GPUs for what runs at the start; stock without power. ``new`` is the file of a new cluster."""
-        config, cluster = self._config, self._commands.cluster
-        workers = workers_of(config, cluster)
+        workers = workers_of(self._config, self._commands.cluster)
         parked = [worker.name for worker in workers if worker.parked]
         await install_karpenters_kinds(kube)
-        wanted = {worker.name: worker.pool.gpus for worker in workers if not worker.parked}
+        with contextlib.suppress(AlreadyExists):
+            await kube.create(NAMESPACE, {"metadata": {"name": SYSTEM_NAMESPACE}})
+        for plugin in device_plugins(self._config):
+            with contextlib.suppress(AlreadyExists):  # of the same version, or its image would be another
+                await kube.create(DAEMON_SET, plugin, SYSTEM_NAMESPACE)
         if parked:
             self._say(f"parking {len(parked)} nodes: they are the pools' stock")
             await ContainerMachines(self._commands.docker, ()).park(parked)
             for name in parked:
                 with contextlib.suppress(NotFound):
                     await kube.delete(NODE, name)
+        wanted = {worker.name: worker.pool.gpus for worker in workers if not worker.parked}
         if new is not None and self._keeps:
-            await self._until(lambda: _missing(kube, dict.fromkeys(wanted, 0)), NODES_S, "the nodes were not usable")
+            await self._until(lambda: missing(kube, dict.fromkeys(wanted, 0)), NODES_S, "the nodes were not usable")
             await self._keep(kube, new)
-        with contextlib.suppress(AlreadyExists):
-            await kube.create(NAMESPACE, {"metadata": {"name": SYSTEM_NAMESPACE}})
-        for plugin in device_plugins(config):
-            await kube.create(DAEMON_SET, plugin, SYSTEM_NAMESPACE)
-        self._say("waiting for the nodes and their GPUs")
-        await self._until(lambda: _missing(kube, wanted), NODES_S, "the nodes were not usable")
+        front = asyncio.create_task(self._start_front(kube))  # it waits for no worker
+        try:
+            self._say("waiting for the nodes and their GPUs, the gateway and the metrics")
+            await self._until(lambda: missing(kube, wanted), NODES_S, "the nodes were not usable")
+            await front
+        finally:
+            front.cancel()
+            await asyncio.gather(front, return_exceptions=True)
 
-    async def _surround(self, kube: Kube) -> tuple[str, str]:
-        """The control API's URL, and the gateway's."""
+    async def _start_front(self, kube: Kube) -> None:
         commands, folder = self._commands, self._folder
         authority = Authority("metrics-authority", folder)
         pair = authority.issue("metrics", hosts=(METRICS_HOST, "localhost"))
@@ -292,13 +299,16 @@ class KindTarget:
             "tls.key": pair.key.read_bytes(),
             "front-proxy-ca.crt": await front_proxy_authority(kube),
         }
-        self._say("starting the gateway and the metrics")
         await kube.create(SECRET, front_files(files), SYSTEM_NAMESPACE)
-        await _create_pod(kube, front_pod(control_plane_name(commands.cluster)))
-        await self._until(lambda: _front_wrong(kube), FRONT_S, "the gateway's pod was not Ready")
+        await create_pod(kube, front_pod(control_plane_name(commands.cluster)))
+        await self._until(lambda: front_wrong(kube), FRONT_S, "the gateway's pod was not Ready")
         await register_metrics(kube, METRICS_PORT, authority.certificate)
-        gateway, control = [f"http://{await commands.published(port)}" for port in (GATEWAY_PORT, CONTROL_PORT)]
-        return await self._start_control(world, control), gateway
+
+    async def _surround(self) -> tuple[str, str]:
+        """The control API's URL, and the gateway's."""
+        ports = (GATEWAY_PORT, CONTROL_PORT)
+        gateway, control = [f"http://{await self._commands.published(port)}" for port in ports]
+        return await self._start_control(self._folder / WORLD_FILE, control), gateway
 
     async def _start_control(self, world: Path, front: str) -> str:
         commands, ready = self._commands, self._folder / "control-ready.json"
@@ -318,7 +328,7 @@ class KindTarget:
         wrong = ""
         try:
             async with asyncio.timeout(within_s):
-                while wrong := await _said(look):
+                while wrong := await said(look):
                     self._check_alive()
                     await asyncio.sleep(0.2)
         except TimeoutError:
@@ -340,47 +350,3 @@ class KindTarget:
         if (why := self.died()) is not None:
             assert self._control is not None
             raise TargetError("\n    ".join([f"the cluster did not come up: {why}", *self._control.last_lines()]))
-
-
-async def _said(look: Look) -> str:
-    try:
-        return await look()
-    except (ApiError, ConnectionError) as error:
-        return str(error) or type(error).__name__
-
-
-async def _missing(kube: Kube, wanted: Mapping[str, int]) -> str:
-    """Which nodes are not Ready, or lack GPUs."""
-    there = {node["metadata"]["name"]: node for node in (await kube.list(NODE)).items}
-    wrong = [f"{name} is not there" for name in wanted if name not in there]
-    wrong += [f"{name} is not Ready" for name in wanted if name in there and not is_ready(there[name])]
-    wrong += [
-        f"{name} has {gpus(there[name]) or 0} of {count} GPUs"
-        for name, count in wanted.items()
-        if name in there and (gpus(there[name]) or 0) < count
-    ]
-    return "; ".join(wrong)
-
-
-async def _front_wrong(kube: Kube) -> str:
-    pod = await kube.get(POD, FRONT, SYSTEM_NAMESPACE)
-    if is_ready(pod):
-        return ""
-    containers = (pod.get("status") or {}).get("containerStatuses") or ()
-    states = [state for c in containers for state in (c.get("state"), c.get("lastState")) if state]
-    words = [str(how.get("message", "")).strip()[-600:] for state in states for how in state.values()]
-    said = "\n".join(dict.fromkeys(filter(None, words)))  # of a container that ended badly: the end of its log
-    return f"phase {(pod.get('status') or {}).get('phase')}, {json.dumps(states)[:300]}" + (f"\n{said}" if said else "")
-
-
-async def _create_pod(kube: Kube, pod: Json) -> None:
-    """The service account of a new namespace takes a moment, and a pod before it is refused."""
-    deadline = asyncio.get_running_loop().time() + 20
-    while True:
-        try:
-            await kube.create(POD, pod, SYSTEM_NAMESPACE)
-            return
-        except ApiError as error:
-            if error.status != 403 or asyncio.get_running_loop().time() > deadline:
-                raise
-        await asyncio.sleep(0.2)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -83,6 +84,14 @@ async def test_kinds_steps_are_passed_on_and_its_last_words_are_the_error(on_pat
     )
     said: list[str] = []
     with pytest.raises(TargetError, match="ERROR: port is taken"):
-        await commands(on_path, said).create(Path("cluster.yaml"), "")
+        await commands(on_path, said).create(Path("cluster.yaml"), "", asyncio.Event())
     assert said == ['kind: Creating cluster "lab"', "kind: Preparing nodes"]
     assert "--image" not in on_path.calls()[0]  # kind's own choice is the user's default
+
+
+async def test_images_can_be_loaded_once_all_nodes_run(on_path: OnPath) -> None:
+    on_path.answers("kind create", err=" • Preparing nodes 📦  ...\n • Starting control-plane 🕹️  ...\n")
+    there, said = asyncio.Event(), list[str]()
+    await commands(on_path, said).create(Path("cluster.yaml"), "", there)
+    assert there.is_set()
+    assert said == ["kind: Preparing nodes 📦", "kind: Starting control-plane 🕹️"]

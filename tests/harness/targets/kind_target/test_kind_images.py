@@ -15,7 +15,7 @@ from docker_on_path import on_path as on_path
 from fakes.images.oci import ARCHITECTURES
 from fakes.images.python_image import FAKES, closure
 from harness.errors import TargetError
-from harness.targets.kind.images import BASE_ENV, BUILD_ENV, Image, is_made_here, qualified, write_images
+from harness.targets.kind.images import BASE_ENV, BUILD_ENV, Image, Images, is_made_here, qualified, write_images
 from harness.targets.kind.target import FRONT_PACKAGES
 
 OURS = f"linux/{ARCHITECTURES.get(platform.machine(), platform.machine())}"
@@ -87,6 +87,26 @@ async def test_elsewhere_docker_builds_it_of_our_code_and_the_versions_that_are_
     ]
     assert copied == ["${REQUIREMENTS}", "fakes", "harness"]
     assert (context / "fakes/vllm/__main__.py").exists() and (context / "harness/cli.py").exists()
+
+
+async def test_images_of_this_python_are_told_by_what_they_are_made_of_and_not_made_for_that(tmp_path: Path) -> None:
+    def images(*packages: str) -> Images:
+        return Images("docker", OURS, tmp_path / "cache", {tmp_path / "a.tar": Image(("a:1",), packages)})
+
+    found = await images("aiohttp").digest()
+    assert found == await images("aiohttp").digest() != await images("pyyaml").digest()
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_what_docker_makes_is_made_once_and_dropped_when_nobody_wants_it(tmp_path: Path, on_path: OnPath) -> None:
+    archive = tmp_path / "a.tar"
+    made = Images(str(on_path.folder / "docker"), OTHER, tmp_path / "cache", {archive: Image(("a:1",), ("pyyaml",))})
+    archive.write_bytes(b"of docker")
+    assert await made.digest() == await made.digest()
+    await made.write()
+    assert [call.split()[1] for call in on_path.calls()] == ["build", "save"]
+    await made.drop()
+    assert not archive.exists()
 
 
 async def test_dockers_own_words_say_why_it_could_not_build(tmp_path: Path, on_path: OnPath) -> None:
