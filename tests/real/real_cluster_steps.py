@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.history.lives import Life, lives
 from harness.history.reader import History
-from harness.history.tables import FaultStage, ObjectEvent
+from harness.history.tables import FaultEvent, FaultStage, ObjectEvent
 from harness.kube.port import Json
 
 NS = 1e9
@@ -14,16 +15,24 @@ Steps = dict[str, float | None]
 """Seconds by the name of the step; None: it was not seen."""
 
 
+class NotSeen(Exception):
+    """What should have come about in the run did not."""
+
+
 def steps_of(folder: Path) -> Steps:
     """From the loss of power on, and from the drain on."""
     history = History.load(folder)
-    struck = {event.fault: event for event in history.faults if event.stage is FaultStage.INJECTED}
-    lost = struck["node_silent"]
-    (drained,) = [e for e in history.faults if e.fault == "node_drain" and e.stage is FaultStage.PLANNED]
+    lost = _stage(history, "node_silent", FaultStage.INJECTED)
+    drained = _stage(history, "node_drain", FaultStage.PLANNED)
     pods = [pod for pod in lives(history.objects, "Pod") if pod.namespace == "inference"]
-    (dead,) = [pod for pod in pods if _node(pod) in lost.targets]
-    (moved,) = [pod for pod in pods if _node(pod) in drained.targets]
-    first, second = sorted((pod for pod in pods if pod not in (dead, moved)), key=lambda pod: pod.born_ns)[:2]
+    pods.sort(key=lambda pod: pod.born_ns)
+    dead, moved = (
+        _first(pods, places, what) for places, what in ((lost.targets, "lost"), (drained.targets, "drained"))
+    )
+    others = [pod for pod in pods if pod not in (dead, moved)]
+    if len(others) < 2:
+        raise NotSeen(f"{len(others)} successors were made of the two pods")
+    first, second = others[:2]
     nodes = {node.name: node for node in lives(history.objects, "Node")}
     off = {f"{name} after the loss": value for name, value in {
         "the node's Ready is Unknown": _since(lost.t_ns, nodes[lost.targets[0]].when(_unknown)),
@@ -33,13 +42,28 @@ def steps_of(folder: Path) -> Steps:
         "it is Ready": _since(lost.t_ns, first.when(_ready)),
     }.items()}  # fmt: skip
     going = moved.when(_going)
-    assert going is not None, f"{moved.name} was never asked to go"
+    if going is None:
+        raise NotSeen(f"{moved.name} was never asked to go")
     away = {f"{name} after it": value for name, value in {
         "its container has ended": _since(going.t_ns, moved.when(_over)),
         "its object is gone": _since(going.t_ns, moved.gone),
         "the last replica is Ready": _since(going.t_ns, second.when(_ready)),
     }.items()}  # fmt: skip
     return off | {"the drained pod is asked to go after the drain began": (going.t_ns - drained.t_ns) / NS} | away
+
+
+def _stage(history: History, fault: str, stage: FaultStage) -> FaultEvent:
+    found = next((event for event in history.faults if event.fault == fault and event.stage is stage), None)
+    if found is None:
+        raise NotSeen(f"{fault} was not {stage.value}")
+    return found
+
+
+def _first(pods: Sequence[Life], nodes: Sequence[str], what: str) -> Life:
+    found = next((pod for pod in pods if _node(pod) in nodes), None)
+    if found is None:
+        raise NotSeen(f"no pod was on the node that was {what}")
+    return found
 
 
 def _since(t_ns: int, event: ObjectEvent | None) -> float | None:

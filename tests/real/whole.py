@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "real_vllm")]
 
 from real_cluster_run import run  # noqa: E402 - after the path
-from real_cluster_steps import Steps, side_by_side, steps_of  # noqa: E402
+from real_cluster_steps import NotSeen, Steps, side_by_side, steps_of  # noqa: E402
 from real_install import SLOW, CannotInstall, installed  # noqa: E402
 from real_ran import Ran  # noqa: E402
 
@@ -99,6 +99,11 @@ def main() -> int:
             began_s = time.monotonic()
             ran = run(places, target, attempt, args.reports)
             why = wrong_with(ran)
+            try:
+                if why is None:
+                    found[target] = steps_of(ran.folder)
+            except NotSeen as error:
+                why = str(error)
             said = "as it should be" if why is None else f"WRONG: {why}"
             print(f"{target}, try {attempt} ({time.monotonic() - began_s:.0f} s, exit code {ran.code}): {said}")
             if (ran.folder / "verdict.json").exists():
@@ -107,8 +112,6 @@ def main() -> int:
                 break
             print(f"  the machine stood still, so it is repeated: {still}", flush=True)
         wrong += why is not None
-        if why is None:
-            found[target] = steps_of(ran.folder)
     print(side_by_side(found))
     return int(wrong > 0)
 
