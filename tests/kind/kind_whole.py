@@ -68,7 +68,7 @@ FOREIGN, ROUNDS = "foreign", "rounds"
 """A cluster of kind as the cluster of others, with the printed role; up and down, again and again."""
 CORES_PER_LANE = 2
 """A cluster with a run in it takes a core, and nearly two while it comes up."""
-RUN_S, WORDS_S = 1500.0, 2.0
+RUN_S, ROUND_S, DOWN_S, WORDS_S = 1500.0, 400.0, 330.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +193,21 @@ class Runs:
         timing = threading.Thread(target=_write_timed, args=(process.stdout, log, began), daemon=True)
         timing.start()
         try:
-            code = process.wait(RUN_S)
+            code = _outcome(process, RUN_S if name != ROUNDS else self._rounds * ROUND_S)
         finally:
             self._running.discard(process)
         timing.join(WORDS_S)
         return _row(name, code, time.monotonic() - began, self._reports)
+
+
+def _outcome(process: subprocess.Popen[bytes], limit_s: float) -> int:
+    """Its exit code. One that does not end is told to, so that it takes its cluster down, and is killed in the end."""
+    for patience_s, more in ((limit_s, process.terminate), (DOWN_S, process.kill)):
+        try:
+            return process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            more()
+    return process.wait()
 
 
 def _write_timed(words: IO[bytes], log: Path, began: float) -> None:
@@ -261,14 +271,13 @@ def main() -> int:
         os.environ["DOCKER_HOST"] = engine.socket_of(folder)
         image = ensure(say)
         say(f"engine and node image after {time.monotonic() - began:.0f} s")
-        env = {**os.environ, "PYTHONUNBUFFERED": "1", "GPU_HARNESS_KIND_IMAGE": image} | (
-            {} if args.anew else {KEEP_ENV: "1"}
-        )
+        env = {**os.environ, "PYTHONUNBUFFERED": "1", "GPU_HARNESS_KIND_IMAGE": image}
+        env |= {} if args.anew else {KEEP_ENV: "1"}
         env |= {BUILD_ENV: "1", BASE_ENV: ensure_base(say)} if args.built else {}
         runs = Runs(folder, env, reports, names, args.rounds, args.lanes)
         rows, left = runs.rows, runs.left
         runs.go()
-    except (HarnessError, ImageFailed, engine.EngineFailed, subprocess.TimeoutExpired) as error:
+    except (HarnessError, ImageFailed, engine.EngineFailed) as error:
         say(f"stopped: {error}")
     finally:
         engine.down(folder)
