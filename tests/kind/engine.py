@@ -20,9 +20,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 CGROUPS = Path("/sys/fs/cgroup")
 CGROUP = "gpu-harness-kind"
-SHARES = 4 * 1024
-"""All containers together weigh what this many processes of 1024 do. With one share, the default, three kubelets, a
-control plane and the model servers would get no more time than a single busy process beside them."""
+SHARES, SHARES_MIN, PER_NICE = 4 * 1024, 2, 1.25
+"""All containers together weigh what four processes of our own priority do. With one share, the default, three
+kubelets, a control plane and the model servers would get no more time than a single busy process beside them. A process
+has 1024, and a quarter more or less for each step of its niceness."""
 WRITTEN_TO = ("/etc/docker", "/opt/containerd")
 INSISTED_ON = ("/lib/modules", *WRITTEN_TO)
 """kind mounts the first into its nodes, the engine writes to the others."""
@@ -135,7 +136,7 @@ def _make_cgroups(name: str) -> None:
     for hierarchy in CGROUPS.iterdir():
         if hierarchy.is_dir() and hierarchy.name != "unified":
             (hierarchy / name).mkdir(exist_ok=True)
-    (CGROUPS / "cpu" / name / "cpu.shares").write_text(str(SHARES))
+    (CGROUPS / "cpu" / name / "cpu.shares").write_text(str(max(SHARES_MIN, round(SHARES / PER_NICE ** os.nice(0)))))
     for file in ("cpuset.cpus", "cpuset.mems"):
         (CGROUPS / "cpuset" / name / file).write_text((CGROUPS / "cpuset" / file).read_text())
 
