@@ -28,7 +28,7 @@ WRITTEN_TO = ("/etc/docker", "/opt/containerd")
 INSISTED_ON = ("/lib/modules", *WRITTEN_TO)
 """kind mounts the first into its nodes, the engine writes to the others."""
 UP_S, DOWN_S = 60.0, 20.0
-DISK_GIB, MEMORY_GIB = 12, 18
+DISK_GIB, MEMORY_GIB = 12, 14
 """Where so much memory is available, the engine's disk lies in it: a cluster takes 6 GiB of it. On a real disk each end
 of a container waits until all that was written is on it, which nobody will read again: 20 to 60 s for a cluster."""
 
