@@ -162,12 +162,20 @@ def _own_cause(row: Request, fate: PodFate, end_ns: int, time_scale: float, dead
     return (
         _node_lost(fate, end_ns, _NODE_NEAR_NS)
         or _sent_too_late(row, fate, time_scale)
-        or _terminating(fate, _told_ns(row, fate, end_ns, time_scale), time_scale)
+        or _going(row, fate, end_ns, time_scale)
         or _node_lost(fate, end_ns, round(_SILENT_S / time_scale * NS_PER_S))
         or _crashed(fate, end_ns, time_scale)
         or (Cause(NODE_DEAD, dead.detail) if dead is not None and end_ns >= dead.since_ns else None)
         or _refused(row)
     )
+
+
+def _going(row: Request, fate: PodFate, end_ns: int, time_scale: float) -> Cause | None:
+    """That its pod was asked to go ends no stream yet, where its node is found lost a moment later."""
+    going = _terminating(fate, _told_ns(row, fate, end_ns, time_scale), time_scale)
+    if going is not None and going.name == BEFORE_SIGTERM:
+        return _node_lost(fate, end_ns, round(_SILENT_S / time_scale * NS_PER_S)) or going
+    return going
 
 
 def _told_ns(row: Request, fate: PodFate, end_ns: int, time_scale: float) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from harness.history.reader import History
 
 _SCALED_NS = NS_PER_S
-"""A pod that goes this shortly after or before its owner was seen scaled down went for that reason."""
+"""What comes this shortly after or before another thing was seen came with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,24 @@ class NodeFate:
     """The Node object vanished: the cloud said before that the instance is no more."""
     silent_ns: int | None
     """Its Ready condition left True: the kubelet stopped, or reports trouble."""
+
+
+def lost_ns(gone_ns: int, fell_ns: int | None) -> int:
+    """When a node was lost: the API may hear of it long after its streams fell."""
+    return gone_ns if fell_ns is None else min(gone_ns, fell_ns)
+
+
+def ended_undrained(claims: Iterable[Life], node: str, fell_ns: int | None) -> ObjectEvent | None:
+    """By which its NodeClaim said that its instance was being ended, and never that it was drained: not where the
+    streams had fallen before, for then it only says that the instance is gone."""
+    for claim in claims:
+        if str(claim.last.get("status", {}).get("nodeName") or claim.name) != node:
+            continue
+        ended = claim.when(lambda obj: condition(obj, "InstanceTerminating").get("status") == "True")
+        drained = claim.when(lambda obj: condition(obj, "Drained").get("status") == "True")
+        if ended is not None and drained is None and (fell_ns is None or ended.t_ns <= fell_ns + _SCALED_NS):
+            return ended
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.checks import causes
+from harness.checks.departures import ended_undrained, lost_ns
 from harness.checks.rows import Request, rows_of
 from harness.checks.story import moment, tell
 from harness.checks.units import count, scenario_s
-from harness.history.lives import Life, condition, lives
+from harness.history.lives import lives
 from harness.history.tables import Outcome
 
 if TYPE_CHECKING:
     from harness.checks.causes import Cause
-    from harness.checks.departures import NodeFate, PodFate
+    from harness.checks.departures import PodFate
     from harness.history.reader import History
 
 _OBJECTS = 8
@@ -96,7 +97,7 @@ def _drain_cause(
         case causes.SIGTERM:
             return f"{said}; {longest}", finish_streams(fate, longest_s)
         case causes.NODE_LOST:
-            return _node_cause(history, said, fate, longest_s)
+            return _node_cause(history, said, fate, longest_s, cause.fell_ns)
         case causes.SENT_TOO_LATE if "had been closed" in cause.detail:
             change = "see why the gateway sends to endpoints that are closed: its cache, its watch, its retries"
             return said, change
@@ -132,15 +133,15 @@ def finish_streams(fate: PodFate, longest_s: float) -> str:
     return f"{text}), and raise terminationGracePeriodSeconds to {math.ceil(fate.pre_stop_s) + need_s + 5} s"
 
 
-def _node_cause(history: History, said: str, fate: PodFate, longest_s: float) -> tuple[str, str]:
+def _node_cause(history: History, said: str, fate: PodFate, longest_s: float, fell_ns: int | None) -> tuple[str, str]:
     """Who ended the machine, and was there time for what it took to let the pod go?"""
     node = fate.node
     if node is None or node.noticed_ns is None or node.gone_ns is None:
         return said, "spread replicas over nodes, and let the gateway retry what has no token yet"
     scale = history.run.time_scale
-    notice_s = scenario_s(node.gone_ns - node.noticed_ns, scale)
-    if (claim := _ended_undrained(history, node)) is not None:
-        by = f"the provisioner ended the instance of NodeClaim {claim.name}, which never said that it was drained"
+    notice_s = scenario_s(lost_ns(node.gone_ns, fell_ns) - node.noticed_ns, scale)
+    if (ended := ended_undrained(lives(history.objects, "NodeClaim"), node.name, fell_ns)) is not None:
+        by = f"the provisioner ended the instance of NodeClaim {ended.name}, which never said that it was drained"
         return f"{said}; {by}", "see why the provisioner ends instances that still have pods: its drain, its grace"
     if fate.asked is None or fate.asked.t_ns > node.gone_ns:
         return f"{said}; it went {notice_s:.0f} s after the notice, and {fate.name} had not been asked to go", ""
@@ -150,15 +151,3 @@ def _node_cause(history: History, said: str, fate: PodFate, longest_s: float) ->
     if held_s > notice_s / 2:
         change = f"let the budget allow more at once, or keep spare replicas ready; or {change}"
     return f"{text}; longest stream {longest_s:.0f} s", change
-
-
-def _ended_undrained(history: History, node: NodeFate) -> Life | None:
-    """The NodeClaim whose instance was ended though it never said that it was drained."""
-    for claim in lives(history.objects, "NodeClaim"):
-        if str(claim.last.get("status", {}).get("nodeName") or claim.name) != node.name:
-            continue
-        ended = claim.when(lambda obj: condition(obj, "InstanceTerminating").get("status") == "True")
-        drained = claim.when(lambda obj: condition(obj, "Drained").get("status") == "True")
-        if ended is not None and drained is None:
-            return claim
-    return None

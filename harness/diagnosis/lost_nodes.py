@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from harness.checks.departures import ended_undrained, lost_ns
 from harness.checks.rows import Request
 from harness.checks.units import count, listed
 from harness.diagnosis.case import Case
 from harness.diagnosis.lost_telling import Lost, suspect_of
 from harness.diagnosis.scope import nodes_hit
 from harness.diagnosis.suspect import CLOUD, DRAIN, PROVISIONER, Sure, Suspect
-from harness.history.lives import condition
 from harness.verdict import Evidence
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ def _of_node(case: Case, name: str, own: Lost) -> Iterator[Suspect]:
             scope=nodes_hit(case, [name]),
         )
         return
-    if undrained := _ended_undrained(case, name):
+    fell_ns = min((cause.fell_ns for _, cause in own if cause.fell_ns is not None), default=None)
+    if undrained := _ended_undrained(case, name, fell_ns):
         act = (
             f"ended the instance of {name} while pods were on it, and its NodeClaim never said that it was drained:"
             f" {what}"
@@ -86,7 +87,7 @@ def _of_node(case: Case, name: str, own: Lost) -> Iterator[Suspect]:
         yield suspect_of(case, own, f"the node {name}", act, scope=nodes_hit(case, [name]), change=change)
         return
     noticed = node.noticed_ns
-    lasted_s = case.s(node.gone_ns - noticed)
+    lasted_s = case.s(lost_ns(node.gone_ns, fell_ns) - noticed)
     if lasted_s < _NOTICE_S:
         act = (
             f"took {name} {lasted_s:.0f} s after its notice, less than the {_NOTICE_S:.0f} s that any cloud promises:"
@@ -109,14 +110,8 @@ def _of_node(case: Case, name: str, own: Lost) -> Iterator[Suspect]:
     )
 
 
-def _ended_undrained(case: Case, name: str) -> tuple[Evidence, ...]:
-    """The NodeClaim whose instance was ended though it never said that it was drained."""
-    for claim in case.of("NodeClaim"):
-        if str(claim.last.get("status", {}).get("nodeName") or claim.name) != name:
-            continue
-        ended = claim.when(lambda obj: condition(obj, "InstanceTerminating").get("status") == "True")
-        drained = claim.when(lambda obj: condition(obj, "Drained").get("status") == "True")
-        if ended is not None and drained is None:
-            text = f"NodeClaim {claim.name}: InstanceTerminating, and Drained was never true"
-            return (Evidence(f"objects:{ended.index}", ended.t_ns, text, {"node": name}),)
-    return ()
+def _ended_undrained(case: Case, name: str, fell_ns: int | None) -> tuple[Evidence, ...]:
+    if (ended := ended_undrained(case.of("NodeClaim"), name, fell_ns)) is None:
+        return ()
+    text = f"NodeClaim {ended.name}: InstanceTerminating, and Drained was never true"
+    return (Evidence(f"objects:{ended.index}", ended.t_ns, text, {"node": name}),)

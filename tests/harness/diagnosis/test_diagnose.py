@@ -22,6 +22,7 @@ GUILTY = {
     "graceful_drain/bad-pre-stop-cut-short": ("the kubelet", "preStop hook"),
     "graceful_drain/bad-a-dead-node-is-called-ready": ("node leases", "serves nobody"),
     "graceful_drain/bad-node-lost": ("the node spot-1", "without any notice"),
+    "graceful_drain/bad-node-lost-before-the-api-knew": ("the cloud", "2 s after its notice"),
     "graceful_drain/bad-sent-to-a-pod-after-sigterm": ("the gateway", "already going"),
     "scale_up/bad-gpu-never-appears": ("the device plugin", "never showed the GPUs"),
     "scale_up/bad-its-probe-never-passes": ("the readiness probe", "never passes"),
