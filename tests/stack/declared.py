@@ -74,5 +74,6 @@ def _agreement(name: str, agree: Mapping[str, Any]) -> Agreement:
         float(agree["within_s"]),
         explained,
         float(agree.get("settle_s", 0)),
+        float(agree.get("fleeting_s", 0)),
         by_role=bool(agree.get("by_role", False)),
     )

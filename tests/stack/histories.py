@@ -51,6 +51,8 @@ class Agreement:
     within_s: float
     explained: tuple[Explained, ...] = ()
     settle_s: float = 0.0
+    fleeting_s: float = 0.0
+    """Objects that came and were gone within so long count on neither side."""
     placement: bool = False
     """Whether it matters on which node a pod is."""
     by_role: bool = False
@@ -76,6 +78,8 @@ def wanted_lives(agreement: Agreement, history: History) -> Lives:
     for alias, each in every.items():
         if any(fnmatchcase(alias, pattern) for pattern in agreement.objects):
             wanted.setdefault(_NUMBER.sub("-*", alias), []).extend(each)
+    for each in wanted.values():
+        each[:] = [life for life in each if not _fleeting(life.tracks["there"], agreement.fleeting_s)]
     if not agreement.by_role:  # there what was before the load counts as at its beginning
         _begin_warm(wanted, history)
     steps = [steps for each in wanted.values() for life in each for steps in life.tracks.values()]
@@ -97,6 +101,10 @@ def _begin_warm(wanted: Lives, history: History) -> None:
             for track in life.tracks.values():
                 before = [value for t_s, value in track if t_s < warm_s]
                 track[:] = [*((warm_s, value) for value in before[-1:]), *(s for s in track if s[0] >= warm_s)]
+
+
+def _fleeting(there: list[Step], shorter_s: float) -> bool:
+    return len(there) > 1 and not there[-1][1] and there[-1][0] - there[0][0] < shorter_s
 
 
 def _gone_by(there: list[Step], t_s: float) -> bool:

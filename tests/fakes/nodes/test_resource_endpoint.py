@@ -110,7 +110,7 @@ async def test_each_node_says_where_its_kubelet_answers_until_it_loses_its_power
     running = asyncio.ensure_future(around.run())
     kube = LocalKube(store, "test")
     try:
-        async with asyncio.timeout(20), httpx.AsyncClient(verify=False, trust_env=False) as client:
+        async with asyncio.timeout(60), httpx.AsyncClient(verify=False, trust_env=False) as client:
             while len(nodes := (await kube.list(NODE)).items) < 2:
                 await asyncio.sleep(0.01)
             urls = {n["metadata"]["name"]: _url(n["status"]) for n in nodes}
