@@ -1,5 +1,5 @@
-"""A spot machine went 2 s after its notice, under one pod that had been asked to go and one that had not. Karpenter saw it
-40 s later, and said then only that the instance was being ended."""
+"""A spot machine went 2 s after its notice, under a pod that had been asked to go and one that had not. Karpenter saw
+it 40 s later, and said then only that the instance was being ended."""
 
 from __future__ import annotations
 
