@@ -20,6 +20,10 @@ from declared import FOLDER, RECORDED, Expected, declared
 from histories import compared, wanted_lives
 from virtual_runs import run_virtually
 
+from harness.clock import NS_PER_S
+from harness.history.recording import Recording
+from harness.history.tables import ObjectEventType
+
 EVERY = declared()
 EACH_TIME = ("gang-preempted-by-halves", "gangs-compete-bound-one-by-one", "lws-restarts-a-group")
 PLAYED = [e for e in EVERY if "embedded" in e.on and (os.environ.get("SHIPPED") == "all" or e.name in EACH_TIME)]
@@ -53,3 +57,23 @@ def test_another_order_of_states_is_a_difference(tmp_path: Path) -> None:
     assert not compared(ours.agreement, one, two).agrees
     nothing = replace(ours.agreement, objects=("Pod of-nobody",))
     assert compared(nothing, {}, {}).differences == ["nothing matches Pod of-nobody"]
+
+
+@pytest.mark.parametrize("lived_s, differ", [(9, False), (30, True)])
+def test_a_pod_that_came_and_went_at_once_counts_on_neither_side(tmp_path: Path, lived_s: float, differ: bool) -> None:
+    """As a worker that its StatefulSet makes while the group is being deleted; one that stays is a difference."""
+    (expected,) = (e for e in EVERY if e.name == "lws-restarts-a-group")
+    assert expected.agreement is not None
+    history = run_virtually(expected.file, tmp_path).history
+    ours = wanted_lives(expected.agreement, history)
+    first = next(e for e in history.objects if e.kind == "Pod" and e.name == "spread-0-1")
+    at_ns = history.run.load_start_ns + round(150 / history.run.time_scale * NS_PER_S)
+    extra = {**first.object, "metadata": {**first.object["metadata"], "uid": "another"}}
+    ends_ns = at_ns + round(lived_s / history.run.time_scale * NS_PER_S)
+    more = [
+        replace(first, index=10**6, t_ns=at_ns, type=ObjectEventType.ADDED, object=extra),
+        replace(first, index=10**6 + 1, t_ns=ends_ns, type=ObjectEventType.DELETED, object=extra),
+    ]
+    events = sorted([*history.objects, *more], key=lambda e: e.t_ns)
+    theirs = wanted_lives(expected.agreement, replace(history, objects=Recording(events)))
+    assert bool(compared(expected.agreement, ours, theirs).differences) is differ
