@@ -32,6 +32,7 @@ def _device_plugin(gpus: int) -> Json:
     mounts = {"kubelet": "/var/lib/kubelet/device-plugins", "switches": SWITCHES_FOLDER}
     pod: Json = {
         "nodeSelector": {"nvidia.com/gpu.count": str(gpus)},
+        "hostNetwork": True,  # it needs none, and so does not wait for the node's: GPUs are there with the first Ready
         "tolerations": EVERYWHERE,
         "priorityClassName": "system-node-critical",
         "terminationGracePeriodSeconds": 1,
