@@ -28,6 +28,11 @@ def programs(folder: Path) -> list[dict[str, Any]]:
     try:
         answer = httpx.get(f"{connection.stack_url}/programs", trust_env=False, timeout=10)
         answer.raise_for_status()
+    except httpx.ConnectError as error:
+        raise TargetError(
+            "the process that held the cluster is gone, and the cluster with it (it was killed, or the machine was)",
+            hint="gpu-harness stack up NAME... starts it anew",
+        ) from error
     except httpx.HTTPError as error:
         raise TargetError(
             f"the cluster does not answer: {error}", hint="gpu-harness stack down, then up again"

@@ -56,6 +56,14 @@ def test_another_program_at_its_port_is_told(tmp_path: Path, answer: bytes) -> N
         programs(tmp_path)
 
 
+def test_a_holder_that_was_killed_is_told(tmp_path: Path) -> None:
+    with standing(tmp_path, b""):
+        pass
+    with pytest.raises(TargetError, match="the process that held the cluster is gone") as raised:
+        programs(tmp_path)
+    assert raised.value.hint == "gpu-harness stack up NAME... starts it anew"
+
+
 def test_a_cluster_that_died_is_told_with_its_last_words(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no cluster of ours is up"):
         programs(tmp_path)
