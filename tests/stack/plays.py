@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ from harness.errors import ExitCode
 
 LONGER = 4
 """Times as long as others may one take that is declared to be long."""
+_FOLDER = re.compile(r"^seed .*, folder (/.+)$", re.MULTILINE)
 BROUGHT_DOWN_S = 90.0
 """Of the clock, in which a run that was told to end takes its cluster down."""
 
@@ -67,7 +69,6 @@ class Plays:
             return None, 0.0
         command = [sys.executable, "-m", "harness.cli", "run", str(expected.file), "--target", "controlplane"]
         command += ["--plain", "--seed", "1", "--reports", str(self._reports)]
-        before = self._folders(expected)
         with self._mutex:
             if self._ended:
                 return None, 0.0
@@ -78,8 +79,7 @@ class Plays:
         said = self._said(process, self._limit_s * (LONGER if expected.long else 1))
         with self._mutex:
             self._running.discard(process)
-        (folder,) = sorted(self._folders(expected) - before)[-1:] or (None,)
-        return judged(expected, folder, process.returncode, said), time.monotonic() - began_s
+        return judged(expected, folder_in(said), process.returncode, said), time.monotonic() - began_s
 
     def _said(self, process: subprocess.Popen[str], limit_s: float) -> str:
         """All that it printed. One that does not end is told to, and killed when it does not do that either."""
@@ -90,8 +90,11 @@ class Plays:
                 more()
         return process.communicate()[0]
 
-    def _folders(self, expected: Expected) -> set[Path]:
-        return set((self._reports / expected.name).glob("2*"))
+
+def folder_in(said: str) -> Path | None:
+    """Of the run, as it names it itself: others may write theirs beside it."""
+    found = _FOLDER.search(said)
+    return Path(found[1]) if found else None
 
 
 def judged(expected: Expected, folder: Path | None, code: int, words: str) -> Ended:

@@ -175,9 +175,10 @@ def main() -> int:
         else:
             can.append(expected)
     signal.signal(signal.SIGTERM, _end)
-    args.reports.mkdir(parents=True, exist_ok=True)
-    verdicts = args.reports / "verdicts.json"
-    plays = Plays(args.reports, float("inf") if every or args.names else BUDGET_S, LIMIT_S)
+    reports = args.reports.resolve()
+    reports.mkdir(parents=True, exist_ok=True)
+    verdicts = reports / "verdicts.json"
+    plays = Plays(reports, float("inf") if every or args.names else BUDGET_S, LIMIT_S)
     began_s = time.monotonic()
     rows = play_all(can, plays.each, max(1, args.lanes), verdicts)
     right = sum(row.right for row in rows)

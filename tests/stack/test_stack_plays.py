@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from declared import Expected, declared
-from plays import Ended, judged
+from plays import Ended, folder_in, judged
 from stack_real import AGAIN, play_all, table
 
 from harness.errors import ExitCode
@@ -50,6 +50,14 @@ def test_what_nothing_can_be_said_of_is_played_again_and_says_why(tmp_path: Path
 def test_a_run_without_a_verdict_is_played_again_but_for_bad_input(tmp_path: Path) -> None:
     assert judged(ONE, None, ExitCode.HARNESS_ERROR, "etcd did not come up").why_again == "no verdict, exit 70"
     assert not judged(ONE, tmp_path, ExitCode.BAD_INPUT, "no such key").why_again
+
+
+def test_a_run_is_judged_by_the_folder_that_it_names_itself() -> None:
+    said = (
+        "A title, folder of things\nseed 1, time_scale 15, folder /r/kueue/2026-11-30T20-00-00Z\n  the load has begun\n"
+    )
+    assert folder_in(said) == Path("/r/kueue/2026-11-30T20-00-00Z")
+    assert folder_in("etcd did not come up") is None
 
 
 def test_a_check_that_was_not_asked_is_said(tmp_path: Path) -> None:
