@@ -53,9 +53,7 @@ def test_a_run_without_a_verdict_is_played_again_but_for_bad_input(tmp_path: Pat
 
 
 def test_a_run_is_judged_by_the_folder_that_it_names_itself() -> None:
-    said = (
-        "A title, folder of things\nseed 1, time_scale 15, folder /r/kueue/2026-11-30T20-00-00Z\n  it began\n"
-    )
+    said = "A title, folder of things\nseed 1, time_scale 15, folder /r/kueue/2026-11-30T20-00-00Z\n  it began\n"
     assert folder_in(said) == Path("/r/kueue/2026-11-30T20-00-00Z")
     assert folder_in("etcd did not come up") is None
 
