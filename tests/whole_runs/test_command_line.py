@@ -15,8 +15,8 @@ from harness.run.preparing import prepare
 
 DEMO = "experiments/spot-interruption-during-burst.yaml"
 SHORT = Path(__file__).parent / "short"
-MADE_FOR = {"kind": "kind", "nodes": "node", "stack": "controlplane"}
-"""Folders of experiments that ask for what other targets have not got."""
+MADE_FOR = {"embedded": "embedded", "kind": "kind", "nodes": "node", "stack": "controlplane"}
+"""Folders of experiments that ask for what other targets have not got; the first that an experiment lies in."""
 
 
 def copy_of_short(tmp_path: Path, **edits: str) -> Path:
