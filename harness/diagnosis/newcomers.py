@@ -107,7 +107,7 @@ def _no_order(case: Case, stuck: Stuck) -> Iterator[Suspect]:
 
 
 def _slow_to_order(case: Case) -> Iterator[Suspect]:
-    """Decided at last, and long after the scheduler had found no room."""
+    """Decided at last, and long after the scheduler had found no room, with no room on its way in between."""
     found: list[tuple[Replica, int, int]] = []
     for replica in case.replicas:
         refused, decided = replica.marks["T2"].t_ns, replica.marks["T3"].t_ns
@@ -116,15 +116,29 @@ def _slow_to_order(case: Case) -> Iterator[Suspect]:
     if not found:
         return
     since, until = min(refused for _, refused, _ in found), max(decided for *_, decided in found)
+    away = process_gone(case, _KARPENTER, since, until, part="karpenter")
+    if not away:
+        found = [each for each in found if not _room_on_its_way(case, each[1], each[2])]
+    if not found:
+        return
     longest = max(decided - refused for _, refused, decided in found)
     act = f"ordered a node for {count(len(found), 'replica')}, which had found no room, only {case.span(longest)} later"
-    away = process_gone(case, _KARPENTER, since, until, part="karpenter")
     rows = tuple(
         Evidence(r.marks["T3"].ref, decided, f"{r.pod}: a node was decided {case.span(decided - refused)} late")
         for r, refused, decided in found[:SHOWN]
     )
     change = "run more than one replica of it, and alert when none leads" if away else "see its log for these pods"
     yield Suspect(PROVISIONER, act + away, since, LATE_REPLICAS, seen=rows, change=change)
+
+
+def _room_on_its_way(case: Case, refused_ns: int, decided_ns: int) -> bool:
+    """Whether another NodeClaim was there that had not shown yet what it has: a provisioner counts on it, rightly."""
+    for claim in case.of("NodeClaim"):
+        shown = claim.when(lambda each: condition(each, "Initialized").get("status") == "True")
+        there = claim.born_ns < decided_ns and (claim.gone is None or claim.gone.t_ns > refused_ns)
+        if there and (shown is None or shown.t_ns > refused_ns):
+            return True
+    return False
 
 
 def _refused(case: Case, stuck: Stuck) -> Iterator[Suspect]:
