@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.checks.pressures import waited
 from harness.checks.rows import Rows
 from harness.history.autoscaler import Reading
 
@@ -30,26 +31,9 @@ def echoes(metric: str, target: float, read: Sequence[Reading], table: Rows, lat
         if reading.mean <= target:
             continue
         pods = len(reading.pods)
-        spans = known[pods] = known.get(pods) or _awaiting(table, target * pods)
+        spans = known[pods] = known.get(pods) or waited(table, target * pods)
         before = bisect_right(spans, reading.t_ns, key=lambda span: span[0])
         last_ns = min(spans[before - 1][1], reading.t_ns) if before else None
         if last_ns is None or reading.t_ns - last_ns > late_ns:
             found.append(Echo(metric, reading.t_ns, reading.mean, last_ns))
     return found
-
-
-def _awaiting(table: Rows, more_than: float) -> list[tuple[int, int]]:
-    """Spans in which more than so many requests were sent and had no token."""
-    sent, until = table.without_a_token()
-    steps = [(int(t_ns), 1) for t_ns in sent] + [(int(t_ns), -1) for t_ns in until]
-    spans: list[tuple[int, int]] = []
-    waiting = 0
-    start: int | None = None
-    for t_ns, more in sorted(steps):
-        waiting += more
-        if waiting > more_than and start is None:
-            start = t_ns
-        elif waiting <= more_than and start is not None:
-            spans.append((start, t_ns))
-            start = None
-    return spans

@@ -12,7 +12,7 @@ from harness.checks.rows import rows_of
 from harness.checks.sight import blind
 from harness.checks.stale_steps import StaleStep, stale_steps
 from harness.checks.story import clock, moment, tell
-from harness.checks.told_metrics import COUNTS_WAITING, resources, sourced, told_holes, told_pressures
+from harness.checks.told_metrics import counts_waiting, resources, sourced, told_holes, told_pressures
 from harness.checks.units import both, count, listed, scenario_s, span_ns
 from harness.history.autoscaler import METRICS_SOURCE, autoscalers, pod_metrics, readings
 from harness.verdict import Evidence, Finding, Role, Status, Value
@@ -91,7 +91,7 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
 
 
 def _look(history: History, spec: MetricsPathSpec) -> _Seen:
-    kept = {s.uid: {n: t for n, t in pod_metrics(s.last).items() if _counts_waiting(n)} for s in autoscalers(history)}
+    kept = {s.uid: {n: t for n, t in pod_metrics(s.last).items() if counts_waiting(n)} for s in autoscalers(history)}
     metrics = {name: target for own in kept.values() for name, target in own.items()}
     read = {name: readings(history, name) for name in metrics}
     limit_ns, hole_ns = (span_ns(s, history.run.time_scale) for s in (spec.seen_s_max, spec.hole_s_max))
@@ -139,10 +139,6 @@ def _judged(history: History, spec: MetricsPathSpec, seen: _Seen, wrong: list[st
         f"{count(len(seen.judged), 'time')} that requests waited, read within {both(worst, history.run.time_scale)} "
         f"(limit {spec.seen_s_max:.0f} s), {_borne(history, seen.gone)}"
     )
-
-
-def _counts_waiting(metric: str) -> bool:
-    return any(word in metric for word in COUNTS_WAITING)
 
 
 def _borne(history: History, gone: list[Hole]) -> str:

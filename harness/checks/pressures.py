@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from harness.checks.rows import rows_of
+from harness.checks.rows import Rows, rows_of
 from harness.checks.units import NS_PER_S
 from harness.history.autoscaler import METRICS_SOURCE, Reading
 from harness.history.gpus import changes
@@ -105,11 +105,12 @@ def pressed(history: History, target: float) -> list[tuple[int, int]]:
     return found
 
 
-def waited(history: History, more_than: float) -> list[tuple[int, int]]:
-    """Spans in which, by the clients' own account, more requests than that waited, without a pause."""
-    sent, until = rows_of(history).without_a_token()
-    long = until > sent + WAITED_NS
-    steps = [(int(t_ns), 1) for t_ns in sent[long] + WAITED_NS] + [(int(t_ns), -1) for t_ns in until[long]]
+def waited(table: Rows, more_than: float, for_ns: int = 0) -> list[tuple[int, int]]:
+    """Spans in which, by the clients' own account, more requests than that had been sent ``for_ns`` before and had no
+    token, without a pause."""
+    sent, until = table.without_a_token()
+    long = until > sent + for_ns
+    steps = [(int(t_ns), 1) for t_ns in sent[long] + for_ns] + [(int(t_ns), -1) for t_ns in until[long]]
     found: list[tuple[int, int]] = []
     waiting = 0
     start: int | None = None

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.checks.blind_steps import SOONER_NS, BlindStep, Unread, targets_of
-from harness.checks.pressures import waited
+from harness.checks.pressures import WAITED_NS, waited
+from harness.checks.rows import rows_of
 from harness.checks.units import span_ns
 from harness.history.autoscaler import autoscalers, replicas_max
 from harness.history.lives import Life
@@ -57,7 +58,7 @@ def stale_steps(
                 hole = any(h.watched and h.end_ns - SOONER_NS <= event.t_ns <= h.end_ns + first_ns for h in holes)
                 old_ns = min(late_ns, first_ns) if hole else late_ns
                 for metric, each in keeps.items():
-                    spans = waited(history, each * after)
+                    spans = waited(rows_of(history), each * after, WAITED_NS)
                     since = next((a for a, b in spans if a + old_ns < event.t_ns <= b), None)
                     if since is not None:
                         found.append(StaleStep(target.name, before, after, event, metric, since, hole))

@@ -16,7 +16,7 @@ from harness.history.lives import Json, Life, condition, lives
 if TYPE_CHECKING:
     from harness.history.reader import History
 
-COUNTS_WAITING = ("waiting", "queue")
+_COUNTS_WAITING = ("waiting", "queue")
 """A metric with one of these in its name, or in its query, counts requests that wait."""
 _TRIGGER = re.compile(r"s(\d+)-")
 """KEDA names the metric of its n-th trigger so (keda v2.21 pkg/scalers, GenerateMetricNameWithIndex)."""
@@ -42,6 +42,11 @@ class Sourced:
     steps: tuple[Step, ...]
 
 
+def counts_waiting(said: str) -> bool:
+    """Whether a metric's name, or a query, is of requests that wait."""
+    return any(word in said for word in _COUNTS_WAITING)
+
+
 def sourced(history: History) -> list[Sourced]:
     """Of each autoscaler that a ScaledObject has made: its triggers whose query counts waiting requests."""
     found = []
@@ -50,7 +55,7 @@ def sourced(history: History) -> list[Sourced]:
         for name, target in _external(scaler.last).items():
             trigger = _TRIGGER.match(name)
             query = queries.get(int(trigger[1]), "") if trigger else ""
-            if any(word in query for word in COUNTS_WAITING):
+            if counts_waiting(query):
                 steps = tuple(_steps(scaler, partial(_told, metric=name)))
                 found.append(Sourced(scaler.uid, f"{name} of {scaler.name}", target, steps))
     return found
