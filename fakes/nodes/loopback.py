@@ -23,13 +23,16 @@ class Loopback:
 
     def address(self, machine: int, number: int) -> str:
         """Of the ``number``-th pod of a machine; addresses come round after 250, as elsewhere."""
-        if machine >= MACHINES_MAX:
-            raise OSError(errno.EADDRNOTAVAIL, f"pods of more than {MACHINES_MAX} machines have no addresses of 127/8")
-        return f"127.{self._net}.{machine}.{2 + number % 250}"
+        return self._in_net(machine, 2 + number % 250)
 
     def of_machine(self, machine: int) -> str:
         """Its own, which none of its pods has."""
-        return self.address(machine, 0)[: -len(".2")] + ".1"
+        return self._in_net(machine, 1)
+
+    def _in_net(self, machine: int, host: int) -> str:
+        if machine >= MACHINES_MAX:
+            raise OSError(errno.EADDRNOTAVAIL, f"pods of more than {MACHINES_MAX} machines have no addresses of 127/8")
+        return f"127.{self._net}.{machine}.{host}"
 
     def close(self) -> None:
         self._held.close()

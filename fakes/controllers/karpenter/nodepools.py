@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +16,7 @@ from fakes.controllers.objects import name_of
 from fakes.controllers.placement import matches_node
 from fakes.controllers.quantity import scaled_value
 from fakes.controllers.resources import amounts
+from fakes.durations import seconds_of
 from harness.kube.port import Json
 
 HASH_ANNOTATION = "karpenter.sh/nodepool-hash"
@@ -26,14 +26,12 @@ UNDERUTILIZED, EMPTY, DRIFTED = "Underutilized", "Empty", "Drifted"
 NEVER = "Never"
 UNLIMITED = 2**31 - 1
 
-_UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "us": 1e-6, "ns": 1e-9}
-
 
 def duration_s(text: str | None) -> float | None:
     """A Go duration in seconds; None for ``Never`` and for what is not there."""
     if text is None or text == NEVER:
         return None
-    return sum(float(n) * _UNITS_S[unit] for n, unit in re.findall(r"([0-9.]+)(h|ms|us|ns|m|s)", text))
+    return seconds_of(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ changed where kubeadm has put it. All of them begin anew with it, and are then a
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from fakes.durations import seconds_of
 from harness.kube.port import LEASE, ApiError, NotFound
 from harness.targets.kind.cluster_file import TIMED_FLAGS, control_plane_name, kubelet_times, timed_flags
 from harness.targets.kind.commands import KindCommands, must, run
@@ -22,8 +22,6 @@ MANIFESTS = "/etc/kubernetes/manifests"
 ADMIN = "/etc/kubernetes/admin.conf"
 BACK_S = 120.0
 LOOK_S = 0.3
-_PART = re.compile(r"([0-9.]+)(h|ms|us|µs|ns|m|s)")
-_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 
 
 class Retiming:
@@ -149,11 +147,6 @@ def timed_manifest(text: str, time_scale: float) -> str:
 def timed_of(words: Sequence[str]) -> dict[str, str]:
     """The flags of a command that follow the time scale."""
     return {name: value for name, value in map(_flag, words) if name in TIMED_FLAGS}
-
-
-def seconds_of(text: str) -> float:
-    """A duration as Go writes it: 1m15s."""
-    return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
 
 
 def _flag(word: str) -> tuple[str, str]:

@@ -26,7 +26,7 @@ from harness.targets.kind.cluster_file import cluster_file, kubelet_times, timed
 from harness.targets.kind.commands import KindCommands, find_docker, find_kind
 from harness.targets.kind.inventory import NotAsItWas, take
 from harness.targets.kind.kept import KeptFolder, Record
-from harness.targets.kind.retime import KUBELET_FILE, MANIFESTS, seconds_of, timed_kubelet, timed_manifest, timed_of
+from harness.targets.kind.retime import KUBELET_FILE, MANIFESTS, timed_kubelet, timed_manifest, timed_of
 from harness.targets.kind.taking_over import take_over
 
 POOL = PoolConfig("on-demand", "on-demand", gpus=2, nodes=1, stock=2)
@@ -57,13 +57,6 @@ def test_a_static_pod_keeps_all_flags_but_those_of_time(program: str) -> None:
 def test_a_kubelet_is_told_the_times_in_real_time_too() -> None:
     found = yaml.safe_load(timed_kubelet(KUBELET, 1.0))
     assert found == {"kind": "KubeletConfiguration", "rotateCertificates": True} | kubelet_times(1.0)
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("10s", 10), ("5m0s", 300), ("1m15s", 75), ("1h0m0.5s", 3600.5), ("250ms", 0.25), ("0s", 0)]
-)
-def test_durations_are_read_as_go_writes_them(text: str, seconds: float) -> None:
-    assert seconds_of(text) == seconds
 
 
 class Cluster:
