@@ -3,27 +3,11 @@
 from __future__ import annotations
 
 from cases import Case
-from story import Story
-
-LWS = "leaderworkerset.sigs.k8s.io"
+from lws_group import worker_lost
 
 
 def case() -> Case:
-    story = Story()
-    story.node("on-demand-1")
-    template = {"size": 3, "restartPolicy": "RecreateGroupOnPodRestart"}
-    story.put(-5, "LeaderWorkerSet", "ds", {"spec": {"leaderWorkerTemplate": template}})
-    for name, at_s in (("ds-0-0", 100), ("ds-0-1", 100), ("ds-0-2", 100), ("ds-0-1-b", 220)):
-        story.pod(
-            name,
-            "on-demand-1",
-            at_s,
-            bound_s=at_s + 1,
-            app="ds",
-            labels={f"{LWS}/name": "ds", f"{LWS}/group-index": "0"},
-            annotations={f"{LWS}/size": "3"},
-        )
-    story.evict(200, "ds-0-1")
+    story = worker_lost([("ds-0-1-b", 220)])
     says = (
         "ds-0 had ds-0-1-b, made anew after a loss, beside ds-0-0 and ds-0-2 of before it for",
         "asked for all of them anew",

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from cases import Case
-from story import Story
+from queue_read import one_replica
 
 
 def case() -> Case:
-    story = Story()
-    story.deployment(1)
-    story.hpa()
-    story.pod("llm-a", "on-demand-1")
-    for at_s in range(0, 600, 5):
-        story.sample(at_s, "gateway", "gateway_requests_in_flight", 1.0)
+    story = one_replica()
 
     for at_s in [*range(0, 200, 10), *range(320, 600, 10)]:
         story.waiting(at_s, llm_a=0.0)
