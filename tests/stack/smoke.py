@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import ipaddress
-import os
 import sys
 import tempfile
 import time
@@ -17,29 +16,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
+from one_component import cannot_run, target_of
 from proofs import PROOFS
 
 from harness.errors import HarnessError, TargetError
 from harness.kube.http import HttpKube
 from harness.stack import only_loopback
-from harness.stack.catalogue import CONTROL_PLANE
-from harness.stack.description import addons, in_order
-from harness.stack.find import find_binaries
-from harness.stack.find_addons import find_addons
-from harness.targets.controlplane.target import ControlPlaneTarget
-from harness.targets.wanted import Places, Wanted, two_empty_nodes, with_stack
-
-CANNOT = 77
+from harness.stack.description import addons
 
 
 async def prove(name: str, folder: Path) -> str:
     """What was seen, in words; TargetError for what was not."""
-    described = in_order([name])
-    programs = find_addons(described)
-    wanted = with_stack(Wanted(two_empty_nodes(1)), [name])
-    target = ControlPlaneTarget(
-        wanted, find_binaries(CONTROL_PLANE), Places(folder / "target", folder / "logs"), described, programs
-    )
+    target = target_of(name, folder)
     try:
         connection = await target.up()
         pids = target.program_pids()
@@ -81,12 +69,8 @@ def main() -> int:
     if unknown := [name for name in args.names if name not in PROOFS]:
         parser.error(f"no proof of {', '.join(unknown)}; there is: {', '.join(PROOFS)}")
     names = args.names or [name for name, described in addons().items() if described.addon.cheap]
-    try:
-        find_binaries(CONTROL_PLANE)
-        find_addons(in_order(names))
-    except HarnessError as error:
-        print(f"cannot run: {error}", file=sys.stderr)
-        return 1 if os.environ.get("REQUIRE") == "1" else CANNOT
+    if code := cannot_run(names):
+        return code
     failed = []
     for name in names:
         started = time.monotonic()

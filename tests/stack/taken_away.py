@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 import tempfile
 import time
@@ -19,20 +18,14 @@ from functools import partial
 from pathlib import Path
 
 import httpx
+from one_component import cannot_run, target_of
 from proving import NS, WITHIN_S, is_true, pod, template
 
 from harness.errors import HarnessError, TargetError
 from harness.kube.http import HttpKube
 from harness.kube.port import DEPLOYMENT, NODE, POD, ApiError, Json, Resource
-from harness.stack.catalogue import CONTROL_PLANE
-from harness.stack.description import in_order
-from harness.stack.find import find_binaries
-from harness.stack.find_addons import find_addons
-from harness.targets.controlplane.target import ControlPlaneTarget
-from harness.targets.wanted import Places, Wanted, two_empty_nodes, with_stack
 
 WAYS = ("stop", "kill", "freeze")
-CANNOT = 77
 LOOK_S = 0.25
 NODE_GRACE_S = 50.0
 """Of the node monitor of Kubernetes 1.37, and of the lease that it looks at: the nodes here live by the clock."""
@@ -189,10 +182,7 @@ def _short(message: str) -> str:
 
 async def taken_away(name: str, folder: Path) -> list[str]:
     """Prints what became of each way; what was wrong."""
-    described = in_order([name])
-    wanted = with_stack(Wanted(two_empty_nodes(1)), [name])
-    places = Places(folder / "target", folder / "logs")
-    target = ControlPlaneTarget(wanted, find_binaries(CONTROL_PLANE), places, described, find_addons(described))
+    target = target_of(name, folder)
     try:
         connection = await target.up()
         async with HttpKube(connection.kubeconfig) as kube:
@@ -212,12 +202,8 @@ def main() -> int:
     names = parser.parse_args().names or every
     if unknown := [name for name in names if name not in every]:
         parser.error(f"unknown: {', '.join(unknown)}; there is: {', '.join(every)}")
-    try:
-        find_binaries(CONTROL_PLANE)
-        find_addons(in_order(names))
-    except HarnessError as error:
-        print(f"cannot run: {error}", file=sys.stderr)
-        return 1 if os.environ.get("REQUIRE") == "1" else CANNOT
+    if code := cannot_run(names):
+        return code
     wrong: list[str] = []
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
