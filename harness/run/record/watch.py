@@ -100,8 +100,10 @@ class ResourceWatch:
             except _Silent as error:
                 self._doubt = str(error)
             except WatchClosed:
-                # The server had answered, so everything up to now was seen or will be, from the last version on.
-                self._contact()
+                # The server had answered, so everything up to now was seen or will be, from the last version on. Not so
+                # while in doubt: what the silence hid is still to be asked, and began when the server last spoke.
+                if not self._doubt:
+                    self._contact()
             except (ConnectionError, ApiError) as error:
                 self._failed(error)
             except OSError as error:  # the machine takes no more of it: a full disk, say

@@ -28,6 +28,8 @@ class FlakyKube(LocalKube):
         """Kinds that are not served."""
         self.expired: set[str] = set()
         """Kinds whose next watch is told that its version is too old."""
+        self.closing: set[str] = set()
+        """Kinds whose next watch is closed at once."""
         self.waiting: dict[str, str] = {}
         """Answer of custom.metrics, by pod."""
         self.version = "v1.98.0"
@@ -90,6 +92,9 @@ class FlakyKube(LocalKube):
         if resource.kind in self.expired:
             self.expired.discard(resource.kind)
             raise Gone(410, "Expired", "too old resource version")
+        if resource.kind in self.closing:
+            self.closing.discard(resource.kind)
+            raise WatchClosed("the server ended the watch")
         cut = asyncio.ensure_future(self._cut.wait())
         inner = super().watch(resource, namespace, resource_version=resource_version, label_selector=label_selector)
         try:

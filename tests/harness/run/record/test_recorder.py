@@ -201,7 +201,8 @@ async def test_a_server_that_stops_its_bookmarks_while_nothing_changes_is_no_gap
     assert gaps(history) == []
 
 
-async def test_what_came_and_went_while_a_watch_was_frozen_is_a_gap(tmp_path: Path) -> None:
+@pytest.mark.parametrize("closing", [set(), {"Pod"}], ids=["answers", "closes the first watch that asks"])
+async def test_what_came_and_went_while_a_watch_was_frozen_is_a_gap(tmp_path: Path, closing: set[str]) -> None:
     recording = Recording(tmp_path, CONNECTION)
     await recording.begin_with_a_pod()
     await recording.add("second")
@@ -209,6 +210,7 @@ async def test_what_came_and_went_while_a_watch_was_frozen_is_a_gap(tmp_path: Pa
     recording.kube.freeze()
     await recording.add("third")
     await recording.kube.delete(POD, "third", "inference", grace_s=0)
+    recording.kube.closing = closing
     await asyncio.sleep(100)
     recording.kube.thaw()
     await asyncio.sleep(5)
