@@ -30,6 +30,7 @@ Say = Callable[[str], None]
 PROGRESS_S = 5.0
 _COMPILED_PACKAGE = re.compile(r"^[\w.~/-]+$")
 """With -v, go build prints the import path of each package it compiles, one a line."""
+_NO_HEADERS = re.compile(r"^Package '?([\w.+-]+?)'?,? was not found in the pkg-config search path")
 NO_DWARF = "-gcflags=all=-dwarf=false"
 """The linker leaves a debugger's tables out of a program (``-s -w``): compilers need not write them either. That is a
 fifth of a build: kubectl 1.37.2 with nothing cached took 242 processor seconds for 303, and 693 MB of cache for 847."""
@@ -163,9 +164,13 @@ def _run_go(batch: Sequence[Component], argv: Sequence[str], say: Say) -> None:
             go.send_signal(signal.SIGINT)  # which ends its compilers and removes its gigabytes; SIGTERM leaves both
             raise
     if go.returncode != 0:
+        again = f"in {component.folder}: {' '.join(argv[:4])} … {' '.join(each.package for each in batch)}"
+        headers = dict.fromkeys(found[1] for word in words if (found := _NO_HEADERS.search(word)))
+        if headers:
+            packages = ", ".join(f"{each}-dev" for each in headers)
+            again = f"install the headers of {', '.join(headers)} (Debian: {packages}); {again}"
         raise TargetError(
-            "\n    ".join([f"Go could not build {names} (exit code {go.returncode}):", *words[-30:]]),
-            hint=f"in {component.folder}: {' '.join(argv[:4])} … {' '.join(each.package for each in batch)}",
+            "\n    ".join([f"Go could not build {names} (exit code {go.returncode}):", *words[-30:]]), hint=again
         )
 
 

@@ -34,12 +34,16 @@ for package in packages:
         target = pathlib.Path(args[args.index("-o") + 1])
         (target / package.split("/")[-1] if target.is_dir() else target).write_text("built " + package)
 with open("calls", "a") as calls: calls.write(" ".join(packages) + "\\n")
+if "headless" in args[-1]:
+    sys.exit("# example.org/c\\nPackage libfrob was not found in the pkg-config search path.\\n"
+             "Package 'libfrob', required by 'virtual:world', not found")
 if "broken" in args[-1]:
     sys.exit("go: downloading example.org/x v1.0.0\\nmain.go:3:2: undefined: frobnicate")
 """
 """Stands for `go`: writes what it was asked to build, or fails as Go fails."""
 
 ONE = Component("one", "m", "example.org/one", ("1",))
+HEADLESS = Component("headless", "m", "example.org/headless", ("1",))
 BROKEN = Component("broken", "m", "example.org/broken", ("1",))
 
 
@@ -103,6 +107,12 @@ def test_a_failed_build_shows_what_go_said_and_keeps_what_was_built(module: Path
     build([ONE], lambda _: None, tmp_path / "cache")
     assert (module / "calls").read_text().splitlines() == ["example.org/one example.org/broken"]
     assert [path.name for path in (tmp_path / "cache").glob(".*.parts")] == []
+
+
+def test_headers_that_are_missing_are_named_with_the_package_that_has_them(module: Path, tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match="Package libfrob was not found") as failed:
+        build([HEADLESS], lambda _: None, tmp_path / "cache")
+    assert (failed.value.hint or "").startswith("install the headers of libfrob (Debian: libfrob-dev); in ")
 
 
 def test_programs_of_one_module_and_the_same_flags_are_built_at_once(module: Path, tmp_path: Path) -> None:
