@@ -88,7 +88,8 @@ class Foreign:
             wrong.append(f"it calls itself {run['target']} at {run['time_scale']}, emulated {run['emulated']}")
         if not run["versions"]["kube-apiserver"].startswith("v1.37") or set(run["fidelity"].values()) != {"native"}:
             wrong.append(f"{run['versions']}, {run['fidelity']}")
-        return wrong + [f"left: {name}" for name in self.runner.run(self.left())]
+        wrong += [f"left: {name}" for name in self.runner.run(self.left())]
+        return [*wrong, _said(found[0].parent)] if wrong else []
 
     async def left(self) -> list[str]:
         """What of the harness is still in the cluster."""
@@ -107,3 +108,9 @@ class Foreign:
             await admin.patch(NAMESPACE, NS, labels)
             for node in (await admin.list(NODE)).items:
                 await admin.patch(NODE, node["metadata"]["name"], labels)
+
+
+def _said(run_dir: Path) -> str:
+    """What load, chaos and faults went through, for the folder is gone when somebody reads of the failure."""
+    told = [run_dir / "logs" / "chaos.log", run_dir / "logs" / "locust.log", run_dir / "history" / "faults.jsonl"]
+    return "\n".join(f"{file.name}:\n{file.read_text()[-4000:]}" for file in told if file.exists())
