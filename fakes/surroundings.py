@@ -141,7 +141,7 @@ class Surroundings:
         self.registry = Registry()
         self.logs = PodLogs(wall)
         self._tasks = asyncio.TaskGroup()
-        processes = {image.image: partial(_local_process, image) for image in config.processes}
+        processes = {image.image: partial(self._local_process, image) for image in config.processes}
         self._runtime = ImageRuntime(self.timing, {**processes, "vllm": self._model_server})
         self._pod_informer = Informer(self.kube("kubelet"), POD)
         self._pods = AssignedPods(self._pod_informer)
@@ -330,7 +330,12 @@ class Surroundings:
             at=(pod_ip(pod), _port_of(container)) if self._loopback else None,
         )
         await server.start()
-        return await meddled(pod, server, self._pod_trouble)
+        return meddled(pod, server, self._pod_trouble)
+
+    async def _local_process(self, image: ProcessImage, pod: Json, container: Json, say: Say) -> Container:
+        process = ProcessContainer(pod, container, image, say)
+        await process.start()
+        return meddled(pod, process, self._pod_trouble)
 
 
 def _picker_at(address: str) -> Picker | None:
@@ -343,9 +348,3 @@ def _picker_at(address: str) -> Picker | None:
 
 def _port_of(container: Json) -> int:
     return next((int(port["containerPort"]) for port in container.get("ports") or ()), 8000)
-
-
-async def _local_process(image: ProcessImage, pod: Json, container: Json, say: Say) -> Container:
-    process = ProcessContainer(pod, container, image, say)
-    await process.start()
-    return process

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from fakes.nodes.gpus import GpuUse
 from fakes.nodes.runtime import Container
@@ -23,7 +24,8 @@ class PodTrouble:
     crashing: set[str] = field(default_factory=set)
     load_factor: float = 1.0
     frozen_nodes: set[str] = field(default_factory=set)
-    servers: dict[str, MeddledServer] = field(default_factory=dict)
+    servers: dict[str, MeddledContainer] = field(default_factory=dict)
+    """Containers that serve: our model servers, and real processes."""
     metrics_fail: dict[str, str] = field(default_factory=dict)
     """How those of a pod fail: ``error``, or ``frozen``."""
 
@@ -46,8 +48,13 @@ class PodTrouble:
             self.metrics_fail.pop(pod, None)
         else:
             self.metrics_fail[pod] = how
-        if server := self.servers.get(pod):
-            server.inner.fail_metrics(how)
+        if isinstance(server := self.servers.get(pod), MeddledServer):
+            server.server.fail_metrics(how)
+
+    @property
+    def with_metrics(self) -> set[str]:
+        """Pods whose metrics can be meddled with; those of a real process are its own."""
+        return {name for name, server in self.servers.items() if isinstance(server, MeddledServer)}
 
     def freeze(self, node: str, frozen: bool) -> None:
         (self.frozen_nodes.add if frozen else self.frozen_nodes.discard)(node)
@@ -56,10 +63,18 @@ class PodTrouble:
                 (server.inner.freeze if frozen else server.inner.thaw)()
 
 
-class MeddledServer:
-    """A model server as its kubelet sees it, with the trouble of its pod."""
+class Freezable(Container, Protocol):
+    """A container that can stand still with its machine: it answers nobody, keeps its connections, and goes on."""
 
-    def __init__(self, name: str, node: str, inner: VllmContainer, trouble: PodTrouble) -> None:
+    def freeze(self) -> None: ...
+
+    def thaw(self) -> None: ...
+
+
+class MeddledContainer:
+    """A container that serves as its kubelet sees it, with the trouble of its pod."""
+
+    def __init__(self, name: str, node: str, inner: Freezable, trouble: PodTrouble) -> None:
         self.name = name
         self.node = node
         self.inner = inner
@@ -87,22 +102,34 @@ class MeddledServer:
             del self._trouble.servers[self.name]
         return self._crashed.result() if self._crashed.done() else code
 
-    def gpu_use(self) -> GpuUse:
-        return self.inner.gpu_use()
-
     def probe(self, path: str) -> int | Awaitable[int | None] | None:
         return 503 if self.name in self._trouble.unready else self.inner.probe(path)
 
 
-async def meddled(pod: Json, inner: VllmContainer, trouble: PodTrouble) -> Container:
+class MeddledServer(MeddledContainer):
+    """A model server of ours."""
+
+    def __init__(self, name: str, node: str, server: VllmContainer, trouble: PodTrouble) -> None:
+        super().__init__(name, node, server, trouble)
+        self.server = server
+
+    def gpu_use(self) -> GpuUse:
+        return self.server.gpu_use()
+
+
+def meddled(pod: Json, inner: Freezable, trouble: PodTrouble) -> Container:
     meta = pod["metadata"]
-    name = f"{meta['namespace']}/{meta['name']}"
-    server = MeddledServer(name, str(pod["spec"].get("nodeName", "")), inner, trouble)
-    trouble.servers[name] = server
-    if name in trouble.metrics_fail:
-        inner.fail_metrics(trouble.metrics_fail[name])
+    name, node = f"{meta['namespace']}/{meta['name']}", str(pod["spec"].get("nodeName", ""))
+    container: MeddledContainer
+    if isinstance(inner, VllmContainer):
+        container = MeddledServer(name, node, inner, trouble)
+        if name in trouble.metrics_fail:
+            inner.fail_metrics(trouble.metrics_fail[name])
+    else:
+        container = MeddledContainer(name, node, inner, trouble)
+    trouble.servers[name] = container
     if name in trouble.crashing:
-        server.crash()
-    if server.node in trouble.frozen_nodes:
+        container.crash()
+    if node in trouble.frozen_nodes:
         inner.freeze()
-    return server
+    return container

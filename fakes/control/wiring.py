@@ -190,7 +190,7 @@ def wire_pods(control: Control, kubelets: Kubelets, pods: PodTrouble, registry: 
 
     control.knobs.add("pod.unready", running, flag, _member(pods.unready))
     trouble = one_of("error", "frozen")
-    control.knobs.add("pod.metrics", lambda: {*running(), *pods.metrics_fail}, trouble, pods.fail_metrics)
+    control.knobs.add("pod.metrics", lambda: pods.with_metrics | {*pods.metrics_fail}, trouble, pods.fail_metrics)
     control.knobs.add("pod.crash", lambda: {*pods.servers, *pods.crashing}, flag, crash)
     control.add_verb("oom_kill", running, oom_kill)
     control.knobs.add("registry.fail", lambda: ["*"], text, image)

@@ -1,7 +1,8 @@
 """A container that is a real process of this machine: a real model server as a pod of a hollow node.
 
 Its image's name says which command runs. It gets a free port of 127.0.0.1, its probes are real HTTP requests to that
-port, SIGTERM reaches its first process and SIGKILL all that it started, and what it prints is the container's log.
+port, SIGTERM reaches its first process, SIGKILL and SIGSTOP (its machine stands still) all that it started, and what it
+prints is the container's log.
 Real processes know no other time than the machine's: a world with them has a time_scale of 1 and no virtual time.
 """
 
@@ -17,6 +18,7 @@ from collections.abc import Awaitable, Sequence
 
 from fakes.config import ProcessImage
 from fakes.nodes.logs import Say
+from fakes.nodes.process_guard import FREEZE, THAW
 from fakes.nodes.runtime import NO_ANSWER, SIGKILL_CODE
 from harness.kube.port import Json
 
@@ -95,6 +97,13 @@ class ProcessContainer:
         self._killed = True
         self._close_pipe()
 
+    def freeze(self) -> None:
+        """Connections stay open and are taken by the kernel, and nothing comes."""
+        self._order(FREEZE)
+
+    def thaw(self) -> None:
+        self._order(THAW)
+
     async def wait(self) -> int:
         return await asyncio.shield(self._code)
 
@@ -134,6 +143,11 @@ class ProcessContainer:
             self._close_pipe()
         if not self._code.done():
             self._code.set_result(SIGKILL_CODE if self._killed else code)
+
+    def _order(self, order: bytes) -> None:
+        if self._pipe is not None:
+            with contextlib.suppress(BrokenPipeError):  # its guard has just ended
+                os.write(self._pipe, order)
 
     def _close_pipe(self) -> None:
         if self._pipe is not None:

@@ -3,9 +3,10 @@
 ``python -m fakes.nodes.process_guard PIPE PROGRAM ARGUMENT...``
 
 The program leads a process group of its own. SIGTERM goes on to the program alone, as a kubelet sends it to process 1
-of a container. When the pipe ends (its other end is held by who started this: it closed it, or is dead), the whole
-group is killed: a model server leaves engine and workers behind when only its first process dies, each with hundreds of
-megabytes in shared memory, which nobody frees either. So what the group had mapped of ``/dev/shm`` is removed with it.
+of a container. What comes through the pipe stops the whole group (``FREEZE``) or lets it go on (``THAW``). When it
+ends (its other end is held by who started this: it closed it, or is dead), the whole group is killed: a model server
+leaves engine and workers behind when only its first process dies, each with hundreds of megabytes in shared memory,
+which nobody frees either. So what the group had mapped of ``/dev/shm`` is removed with it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from types import FrameType
 
 NOT_FOUND_CODE = 127
 SHARED = "/dev/shm/"
+FREEZE, THAW = b"F", b"T"
 
 
 class Guard:
@@ -33,9 +35,10 @@ class Guard:
         self._shared |= shared_memory_of(self._program.pid)
         self._program.terminate()
 
-    def kill_at_the_end_of(self, pipe: int) -> None:
-        while os.read(pipe, 1):
-            pass
+    def obey(self, pipe: int) -> None:
+        """Until it ends, and then kills."""
+        while order := os.read(pipe, 1):
+            self._signal_group(signal.SIGSTOP if order == FREEZE else signal.SIGCONT)
         self._kill_group()
 
     def wait(self) -> int:
@@ -48,8 +51,11 @@ class Guard:
 
     def _kill_group(self) -> None:
         self._shared |= shared_memory_of(self._program.pid)
+        self._signal_group(signal.SIGKILL)
+
+    def _signal_group(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._program.pid, signal.SIGKILL)
+            os.killpg(self._program.pid, number)
 
 
 def shared_memory_of(group: int) -> set[str]:
@@ -72,7 +78,7 @@ def main(argv: list[str]) -> int:
         return NOT_FOUND_CODE
     signal.signal(signal.SIGTERM, guard.terminate)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=guard.kill_at_the_end_of, args=(pipe,), daemon=True).start()
+    threading.Thread(target=guard.obey, args=(pipe,), daemon=True).start()
     return guard.wait()
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from fakes.config import ProcessImage
+from fakes.control.pods import PodTrouble, meddled
 from fakes.nodes.process_container import ProcessContainer, command_line
 from harness.kube.port import Json
 
@@ -31,6 +32,21 @@ signal.signal(signal.SIGTERM, stop)
 print("ready", os.environ["COLOUR"], *sys.argv[2:], flush=True)
 server.serve_forever()
 sys.exit(7)
+"""
+TALKER = """
+import http.server, os, subprocess, sys, threading, time
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+    def log_message(self, *_): pass
+server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+print(os.getpid(), child.pid, flush=True)
+while True:
+    print("still here", flush=True)
+    time.sleep(0.02)
 """
 STUBBORN = """
 import os, signal, subprocess, sys, time
@@ -59,13 +75,16 @@ async def until(condition: Callable[[], object], what: str) -> None:
         raise AssertionError(f"never seen: {what}") from error
 
 
+def state_of(pid: int) -> str:
+    """The kernel's letter; empty for none."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as stat:
+        return stat.read().rpartition(")")[2].split()[0]
+    return ""
+
+
 def is_there(pid: int) -> bool:
     """A zombie counts as gone: whoever should reap it is another's business."""
-    with contextlib.suppress(OSError):
-        os.kill(pid, 0)
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rpartition(")")[2].split()[0] != "Z"
-    return False
+    return state_of(pid) not in ("", "Z")
 
 
 def test_what_stands_for_what_in_a_command_line() -> None:
@@ -96,6 +115,55 @@ async def test_a_kill_takes_all_that_it_started() -> None:
     async with asyncio.timeout(DEADLINE_S):
         assert await process.wait() == 137
     await until(lambda: not is_there(child), "the child is gone")
+
+
+async def test_it_stands_still_with_its_machine_and_goes_on_with_it() -> None:
+    """All that it started, too; what was asked meanwhile is answered afterwards."""
+    process, lines = await start(TALKER)
+    await until(lambda: len(lines) > 2, "it talks")
+    pids = [int(pid) for pid in lines[0].split()]
+    process.freeze()
+    await until(lambda: [state_of(pid) for pid in pids] == ["T", "T"], "both stand still")
+    asked = asyncio.ensure_future(process.probe("/health"))
+    said = len(lines)
+    await asyncio.sleep(0.3)
+    assert len(lines) == said and not asked.done()
+    process.thaw()
+    async with asyncio.timeout(DEADLINE_S):
+        assert await asked == 200
+    await until(lambda: len(lines) > said, "it talks again")
+    process.freeze()
+    process.kill()
+    async with asyncio.timeout(DEADLINE_S):
+        assert await process.wait() == 137
+    await until(lambda: not any(map(is_there, pids)), "both are gone")
+    process.thaw()  # nobody is there to hear it
+
+
+async def test_with_its_node_it_stands_still_and_what_else_befalls_pods_befalls_it() -> None:
+    trouble = PodTrouble()
+    trouble.freeze("n", True)
+    process, lines = await start(TALKER)
+    placed = {"metadata": {"name": "web-1", "namespace": "default"}, "spec": {"nodeName": "n"}}
+    container = meddled(placed, process, trouble)
+    await until(
+        lambda: process.pid and state_of(_child_of(process.pid)) == "T", "it begins on a node that stands still"
+    )
+    trouble.freeze("n", False)
+    await until(lambda: len(lines) > 2, "it talks")
+    trouble.unready.add("default/web-1")
+    assert container.probe("/health") == 503
+    assert trouble.with_metrics == set()  # those are its own
+    trouble.fail_metrics("default/web-1", "error")
+    trouble.crash("default/web-1")
+    async with asyncio.timeout(DEADLINE_S):
+        assert await container.wait() == 1
+    assert trouble.servers == {}
+
+
+def _child_of(pid: int) -> int:
+    with open(f"/proc/{pid}/task/{pid}/children") as children:
+        return int((children.read().split() or ["0"])[0])
 
 
 async def test_nothing_outlives_its_node() -> None:
