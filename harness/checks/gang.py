@@ -85,9 +85,10 @@ def gang(history: History, spec: GangSpec) -> Finding:
     ones for longer than ``atomicity_s_max``.
 
     UNKNOWN when no gang met a shortage, lost a member or was placed within a domain, when one went on with fewer
-    members than it once had and nothing recorded says how many it needs, when the recorder was blind, or the machine
-    stood still, within the time in which a gang seemed to be partly bound, and when it was blind for pods since the
-    first gang came and nothing was seen to be wrong.
+    members than it once had and nothing recorded says how many it needs, when one was partly bound as the recording
+    ended, before its time was up, when the recorder was blind, or the machine stood still, within the time in which a
+    gang seemed to be partly bound, and when it was blind for pods since the first gang came and nothing was seen to be
+    wrong.
     """
     gangs = [g for g in gangs_of(history) if g.members]
     apart = [found for g in gangs if (found := spread(history, g.group)) is not None]
@@ -133,6 +134,12 @@ def gang(history: History, spec: GangSpec) -> Finding:
         status, (one, p) = Status.UNKNOWN, unsaid[0]
         went_on = f"{one.group.name} went on with {p.bound} of {one.need} members for {both(p.length_ns, scale)}"
         sentence = f"{went_on}, and nothing recorded says how many it needs"
+    elif open_ := [(g, p) for g in gangs for p in g.partials if _is_open(history, g, p)]:
+        status, (one, p) = Status.UNKNOWN, open_[0]
+        sentence = (
+            f"{one.group.name} held {p.bound} of the {one.need} members it needs when the recording ended, after "
+            f"{both(p.length_ns, scale)}, before its time was up"
+        )
     elif (gap := blind(history, _BLINDING, min(g.group.born_ns for g in tested))) is not None:
         status = Status.UNKNOWN
         sentence = f"no gang was seen to be partly bound, but the recorder was blind for {gap.kind}"
@@ -258,6 +265,12 @@ def _blind(history: History, partial: Partial) -> bool:
         gap.kind in _BLINDING and (gap.since_ns or 0) < partial.end_ns and gap.t_ns > partial.start_ns
         for gap in history.gaps
     )
+
+
+def _is_open(history: History, gang: Gang, partial: Partial) -> bool:
+    """Whether it might have gone on beyond the limit after the recording's end."""
+    ended = gang.group.gone is not None or partial.end_ns < history.recorded_until_ns
+    return not ended and partial.length_ns > _TEARDOWN_NS
 
 
 def _limit_s(spec: GangSpec, *, lost: bool) -> float:

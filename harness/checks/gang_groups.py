@@ -6,7 +6,7 @@ LeaderWorkerSet, JobSet and KubeRay.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -65,13 +65,24 @@ def groups_of(history: History) -> tuple[Group, ...]:
         if (ray.namespace, ray.name) in members and (size := _of_a_ray_cluster(ray.last)) is not None
     }
     found: list[Group] = []
+    named: dict[tuple[str, str], list[Life]] = {}
     for group in lives(history.objects, "PodGroup"):
-        key = (group.namespace, group.name)
-        own = tuple(members.pop(key, ()))
-        if (need := _least(group.last)) is not None:
-            found.append(Group(group.name, group.namespace, need, own, group))
+        named.setdefault((group.namespace, group.name), []).append(group)
+    for key, groups in named.items():
+        for group, own in zip(groups, _shared(groups, members.pop(key, ())), strict=True):
+            if (need := _least(group.last)) is not None:
+                found.append(Group(group.name, group.namespace, need, own, group))
     found += [Group(name, space, sizes.get((space, name)), tuple(own), None) for (space, name), own in members.items()]
     return tuple(found)
+
+
+def _shared(groups: Sequence[Life], pods: Sequence[Life]) -> list[tuple[Life, ...]]:
+    """Of each of the PodGroups that had one name, one after another, the pods that came before it was gone."""
+    shares: list[list[Life]] = [[] for _ in groups]
+    for pod in pods:
+        there = (share for g, share in zip(groups, shares, strict=True) if g.gone is None or pod.born_ns < g.gone.t_ns)
+        next(there, shares[-1]).append(pod)
+    return [tuple(share) for share in shares]
 
 
 def _least(group: Json) -> int | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -54,6 +55,7 @@ class Story:
     ended: str = "completed"
     _events: list[tuple[float, int, str, ObjectEventType, Json, float | None, str | None]] = field(default_factory=list)
     _now: dict[tuple[str, str], Json] = field(default_factory=dict)
+    _gone: Counter[tuple[str, str]] = field(default_factory=Counter)
     _nodes: dict[str, str | None] = field(default_factory=dict)
     _routes: list[tuple[float, int, str, Json]] = field(default_factory=list)
     _requests: list[Json] = field(default_factory=list)
@@ -78,9 +80,12 @@ class Story:
     # Objects.
 
     def put(self, at_s: float, kind: str, name: str, obj: Json, namespace: str | None = NAMESPACE) -> None:
+        """What comes after one of its name was removed is another object."""
         known = copy.deepcopy(obj)
         meta = known.setdefault("metadata", {})
-        meta |= {"name": name, "uid": f"uid-{kind.lower()}-{name}"} | ({"namespace": namespace} if namespace else {})
+        again = f"-{before + 1}" if (before := self._gone[kind, name]) else ""
+        meta |= {"name": name, "uid": f"uid-{kind.lower()}-{name}{again}"}
+        meta |= {"namespace": namespace} if namespace else {}
         if at_s >= 0:
             meta["creationTimestamp"] = self.stamp(at_s, self.api_ahead_s)
         self._now[kind, name] = known
@@ -92,6 +97,7 @@ class Story:
 
     def remove(self, at_s: float, kind: str, name: str) -> None:
         self._say(at_s, kind, ObjectEventType.DELETED, self._now.pop((kind, name)))
+        self._gone[kind, name] += 1
 
     def unseen(self, kind: str, name: str, edit: Callable[[Json], object] | None = None) -> None:
         """Changes it, or without ``edit`` removes it, while nobody watches; a gap's list tells of it."""
