@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from harness.checks.quota_books import Books, admitted, finished, given, is_of, owner, waits
+from harness.checks.quota_books import Books, admitted, asked, finished, given, is_of, owner, stopped, waits
 from harness.checks.quota_spans import Open, Span
 from harness.checks.quota_stuck import gated, put_off, unadmitted
 from harness.checks.sight import blind
 from harness.checks.story import moment, tell
-from harness.checks.units import both, count, scenario_s, span_ns
+from harness.checks.units import NS_PER_S, both, count, scenario_s, span_ns
 from harness.history.gpus import changes
 from harness.history.lives import Json, Life, gpus_of, lives, node_of, terminal
 from harness.verdict import Evidence, Finding, Role, Status, Value
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from harness.spec.checks import QuotaSpec
 
 NEEDS = ("machine_did_not_stall",)
+_AT_ONCE_NS = NS_PER_S
+"""Whoever came so shortly before the recording's end had been kept waiting by nobody yet."""
 _BLINDING = frozenset({"ClusterQueue", "LocalQueue", "Workload", "Pod"})
 
 
@@ -34,10 +36,11 @@ def quota(history: History, spec: QuotaSpec) -> Finding:
     hold quota without being admitted (its admission checks) for `unadmitted_s_max`, and one that was evicted, by a
     check that says Retry for instance, must be in its queue again within `requeued_s_max`.
 
-    UNKNOWN without a workload in a queue, when a queue of one was never recorded, and when the recorder was blind for
-    queues, workloads or pods and nothing was seen to be wrong outside of that time.
+    UNKNOWN without a workload in a queue that asks for GPUs, when a queue of one was never recorded, when one of the
+    promises did not hold as the recording ended, before its time was up, and when the recorder was blind for queues,
+    workloads or pods and nothing was seen to be wrong outside of that time.
     """
-    workloads = lives(history.objects, "Workload")
+    workloads = [life for life in lives(history.objects, "Workload") if any(asked(e.object) for e in life.seen)]
     scale = history.run.time_scale
     over, idle = walked(history, workloads)
     held = list(holding(history, workloads))
@@ -52,6 +55,8 @@ def quota(history: History, spec: QuotaSpec) -> Finding:
     )
     long = [(s, limit_s) for spans, limit_s in limits for s in spans if s.length_ns > span_ns(limit_s, scale)]
     wrong = [(s, limit_s) for s, limit_s in long if blind(history, _BLINDING, s.start_ns, s.end_ns) is None]
+    until_ns = history.recorded_until_ns
+    open_ = [s for spans, _ in limits for s in spans if s.end_ns >= until_ns and s.length_ns > _AT_ONCE_NS]
     ever = [life for life in workloads if life.when(admitted)]
     gap = blind(history, _BLINDING)
     if wrong:
@@ -63,9 +68,15 @@ def quota(history: History, spec: QuotaSpec) -> Finding:
     elif gap is not None:
         status, sentence = Status.UNKNOWN, f"nothing was seen to be wrong, but the recorder was blind for {gap.kind}"
     elif not workloads:
-        status, sentence = Status.UNKNOWN, "no workload was in a queue, so no quota was put to the test"
+        status, sentence = (
+            Status.UNKNOWN,
+            "no workload that asks for GPUs was in a queue, so no quota was put to the test",
+        )
     elif unseen := _unseen(history, workloads):
         status, sentence = Status.UNKNOWN, f"{', '.join(unseen[:3])}: never recorded, so nobody knows its quota"
+    elif open_:
+        said = f"{open_[0].name} {open_[0].what} for {both(open_[0].length_ns, scale)}"
+        status, sentence = Status.UNKNOWN, f"{said} when the recording ended, before its time was up"
     else:
         status = Status.PASS
         waited = both(max((s.length_ns for s in idle), default=0), scale)
@@ -130,7 +141,8 @@ def named(workloads: Sequence[Life]) -> dict[str, str]:
 def walked(history: History, workloads: Sequence[Life]) -> tuple[list[Span], list[Span]]:
     """Times over quota, and times of waiting beside free quota."""
     locals_ = lives(history.objects, "LocalQueue")
-    books = Books({(q.namespace, q.name): str(q.last.get("spec", {}).get("clusterQueue", "")) for q in locals_})
+    open_to = [q for q in locals_ if not stopped(q.last)]
+    books = Books({(q.namespace, q.name): str(q.last.get("spec", {}).get("clusterQueue", "")) for q in open_to})
     names = named(workloads)
     over, idle = Open(), Open()
     pods = {p.uid: [w.uid for w in workloads if is_of(p, w)] for p in lives(history.objects, "Pod")}
@@ -171,11 +183,12 @@ def holding(history: History, workloads: Sequence[Life]) -> Iterator[Span]:
 
 
 def _admissions(workloads: Sequence[Life]) -> Iterator[tuple[int, bool]]:
-    """Whether one of them is admitted, at each change. Who has finished needs none: its pods are its owner's to end."""
+    """Whether one of them is admitted, at each change. Who has finished needs none: its pods are its owner's to end.
+    What was given to one that is gone is free for others."""
     now: dict[str, Json] = {}
     for t_ns, life, event in changes(list(workloads)):
         if event is None:
             now.pop(life.uid, None)
         else:
             now[life.uid] = event.object
-        yield t_ns, any(admitted(w) or finished(w) for w in now.values()) or not now
+        yield t_ns, any(admitted(w) or finished(w) for w in now.values())

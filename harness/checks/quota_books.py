@@ -19,6 +19,8 @@ class Limit:
     own: int
     borrow: int | None
     cohort: str
+    lend: int
+    """Of its own GPUs, those that others of its cohort may have."""
     strict: bool
     """StrictFIFO: nobody is admitted before who came first."""
 
@@ -26,17 +28,25 @@ class Limit:
 def limit_of(queue: Json) -> Limit:
     spec = queue.get("spec", {})
     cohort = str(spec.get("cohortName") or spec.get("cohort") or "")
-    own, borrow, free = 0, 0, False
+    own, lend, borrow, free = 0, 0, 0, False
     for group in spec.get("resourceGroups") or ():
         for flavor in group.get("flavors") or ():
             for resource in flavor.get("resources") or ():
                 if resource.get("name") != GPU:
                     continue
-                own += round(quantity(str(resource.get("nominalQuota", 0))))
+                nominal = round(quantity(str(resource.get("nominalQuota", 0))))
+                own += nominal
+                limit = resource.get("lendingLimit")
+                lend += nominal if limit is None else min(nominal, round(quantity(str(limit))))
                 free |= resource.get("borrowingLimit") is None
                 borrow += round(quantity(str(resource.get("borrowingLimit") or 0)))
     allowed = None if cohort and free else borrow if cohort else 0
-    return Limit(own, allowed, cohort, spec.get("queueingStrategy") == "StrictFIFO")
+    return Limit(own, allowed, cohort, lend, spec.get("queueingStrategy") == "StrictFIFO")
+
+
+def stopped(queue: Json) -> bool:
+    """Whether somebody told it to admit nobody."""
+    return str(queue.get("spec", {}).get("stopPolicy") or "None") != "None"
 
 
 def given(workload: Json) -> tuple[str, int] | None:
@@ -115,10 +125,23 @@ def is_of(pod: Life, workload: Life) -> bool:
     kind, name = owner(workload)
     if pod.namespace != workload.namespace or not name:
         return False
+    if (uid := _owner_uid(workload)) and (own := _uid_of(pod, kind)):  # another may have had the name before
+        return own == uid
     labels = pod.last.get("metadata", {}).get("labels") or {}
     if kind == "Pod":  # a group of plain pods has one workload, by the group's name
         return pod.name == name or labels.get("kueue.x-k8s.io/pod-group-name") == workload.name
     return kind in _NAMED_BY and labels.get(_NAMED_BY[kind]) == name
+
+
+def _owner_uid(workload: Life) -> str:
+    owners = (o for e in workload.seen for o in e.object.get("metadata", {}).get("ownerReferences") or ())
+    return next((str(each.get("uid", "")) for each in owners), "")
+
+
+def _uid_of(pod: Life, kind: str) -> str:
+    """Of what made the pod, where that is of this kind."""
+    owners = pod.last.get("metadata", {}).get("ownerReferences") or ()
+    return next((str(each.get("uid", "")) for each in owners if each.get("kind") == kind), "")
 
 
 @dataclass(slots=True)
@@ -177,7 +200,7 @@ class Books:
             workload = self.workloads[uid]
             local = str(workload.get("spec", {}).get("queueName", ""))
             name = self.queue_of.get((str(workload.get("metadata", {}).get("namespace", "")), local), "")
-            if name not in limits or name in blocked:
+            if name not in limits or name in blocked or stopped(self.queues[name]):
                 continue
             free, wants = self._free(name, limits, used), asked(workload)
             if wants <= free:
@@ -191,5 +214,7 @@ class Books:
         if not limit.cohort:
             return own
         members = [n for n, other in limits.items() if other.cohort == limit.cohort]
-        together = sum(limits[n].own - used[n] for n in members)
+        # What a queue keeps for itself is nobody's but its own, and its own work takes that first.
+        keeps = {n: limits[n].own - limits[n].lend for n in members}
+        together = sum(limits[n].lend - max(0, used[n] - keeps[n]) for n in members) + max(0, keeps[name] - used[name])
         return together if limit.borrow is None else min(together, own + limit.borrow)

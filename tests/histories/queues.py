@@ -18,12 +18,12 @@ def queue(story: Story, name: str, gpus: int, at_s: float = -5, **spec: Any) -> 
     story.put(at_s, "LocalQueue", name, {"spec": {"clusterQueue": name}})
 
 
-def asks(story: Story, at_s: float, job: str, gpus: int, of: str = "q") -> None:
+def asks(story: Story, at_s: float, job: str, gpus: int, of: str = "q", uid: str = "") -> None:
     """A Job's Workload that waits in ``of``."""
     container = {"name": "c", "resources": {"requests": {"nvidia.com/gpu": "1"}}}
     sets = [{"name": "main", "count": gpus, "template": {"spec": {"containers": [container]}}}]
     meta = {
-        "ownerReferences": [{"kind": "Job", "name": job, "uid": f"uid-{job}"}],
+        "ownerReferences": [{"kind": "Job", "name": job, "uid": uid or f"uid-{job}"}],
         "creationTimestamp": f"{at_s:09.3f}",
     }
     story.put(at_s, "Workload", f"job-{job}", {"metadata": meta, "spec": {"queueName": of, "podSets": sets}})

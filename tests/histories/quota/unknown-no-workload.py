@@ -10,4 +10,4 @@ from story import Story
 def case() -> Case:
     story = Story()
     queue(story, "q", 4)
-    return Case(story.build(), ("no workload was in a queue",), (), {}, 0)
+    return Case(story.build(), ("no workload that asks for GPUs was in a queue",), (), {}, 0)
