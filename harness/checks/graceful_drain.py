@@ -41,7 +41,7 @@ class _Streams:
     """The requests of a run, told apart."""
 
     at_risk: dict[int, tuple[Request, PodFate]]
-    """In flight when their pod or node was asked to go, by request."""
+    """In flight when their pod or node was asked to go, by request. What was refused (429, 4xx) was no stream."""
     scaled: int
     """In flight on a pod that was scaled away, where that puts nothing to the test."""
     lost: list[tuple[Request, Cause]]
@@ -138,7 +138,8 @@ def _streams(history: History, fates: dict[str, PodFate]) -> _Streams:
     refused = refused_without_pod(table) & ~aside
     lost = list(losses(history))
     faulted = any(event.disruptive and event.stage is FaultStage.INJECTED for event in history.faults)
-    hit, tested = _in_flight(table, fates, ~aside, faulted)
+    streams = (table.ok | table.cut | table.hung_up_by_plan) & ~aside
+    hit, tested = _in_flight(table, fates, streams, faulted)
     at_risk = {row.request_id: (row, fates[row.pod or ""]) for row in table.where(tested)}
     closed = _terminating_since(history)
     for fate in fates.values():
