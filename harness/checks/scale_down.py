@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from harness.checks.causes import Cause
-from harness.checks.departures import node_fates, pod_fates
+from harness.checks.departures import pod_fates
 from harness.checks.losses import losses
 from harness.checks.machine_did_not_stall import needs_no_crowd
 from harness.checks.rows import Request, rows_of
@@ -196,11 +196,10 @@ def _look(history: History, spec: ScaleDownSpec, excursions: list[Excursion]) ->
 
 
 def _short_lived(history: History, spec: ScaleDownSpec) -> list[tuple[Life, int]]:
-    fates = node_fates(history)
     struck = {t for f in history.faults if f.disruptive and f.stage is FaultStage.INJECTED for t in f.targets}
     found = []
     for node in lives(history.objects, "Node"):
-        gone = fates[node.name].gone_ns if node.name in fates else None
+        gone = None if node.gone is None else node.gone.t_ns
         # A node that a list shows first was there before.
         came = node.born_ns > history.run.load_start_ns and node.seen[0].type is ObjectEventType.ADDED
         if (
