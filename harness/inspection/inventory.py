@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ GANGS = {
     "RayService": ("ray.io",),
 }  # fmt: skip
 _GATEWAYS = ("Gateway", "HTTPRoute", "InferencePool", "InferenceObjective")
+_COUNT = re.compile(r"[0-9]{1,9}")
 _CA_STATUS = "cluster-autoscaler-status"
 _NATIVE = {
     "scheduling.k8s.io": "native", "scheduling.x-k8s.io": "coscheduling", "scheduling.volcano.sh": "Volcano",
@@ -144,7 +146,7 @@ def _devices(objects: Objects) -> Iterator[Item]:
     nodes: Counter[str] = Counter()
     for node in objects.of("Node"):
         for name, amount in mapping(node.data, "status", "allocatable").items():
-            if GPU_RESOURCE.match(name) and str(amount).isdigit():
+            if GPU_RESOURCE.match(name) and _COUNT.fullmatch(str(amount)):
                 allocatable[name] += int(amount)
                 nodes[name] += 1
     for name, total in sorted(allocatable.items()):

@@ -6,13 +6,15 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import yaml
 
 from harness.errors import BadInput, Where
-from harness.inspection.seen import Seen, items, text
+from harness.inspection.seen import Seen, text
 from harness.spec.document import Document, KeyPath, json_document, nearest_file, yaml_documents
 from harness.spec.mistakes import show
 
@@ -48,8 +50,10 @@ def read_paths(paths: Iterable[Path]) -> tuple[tuple[Seen, ...], tuple[str, ...]
     notes: list[str] = []
     for path in paths:
         if path == STDIN:
+            if sys.stdin is None:  # Python's word for one that is closed
+                raise BadInput("is closed", where=Where(str(_STDIN_NAME)), hint="pipe manifests into it")
             found += _objects(_STDIN_NAME, _read(sys.stdin.buffer.fileno(), _STDIN_NAME))
-        elif path.is_dir():
+        elif os.path.isdir(path):
             found += _folder(path, notes)
         else:
             found += _objects(path, _open(path))
@@ -96,7 +100,7 @@ def _folder(folder: Path, notes: list[str]) -> list[Seen]:
 
 def _files(folder: Path) -> Iterator[Path]:
     """In the order of their names; without folders that begin with a dot, and without following links to folders."""
-    for here, folders, names in os.walk(folder):
+    for here, folders, names in os.walk(folder, onerror=_unreadable):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         where = Where(here)
         if kustomization := next((n for n in _KUSTOMIZE if n in names), None):
@@ -114,14 +118,21 @@ def _files(folder: Path) -> Iterator[Path]:
         yield from (Path(here, name) for name in sorted(names) if name.endswith(ENDINGS) and not name.startswith("."))
 
 
+def _unreadable(error: OSError) -> NoReturn:
+    """Of a folder that was left out nothing would be found, and that would read as a pass."""
+    raise BadInput(f"cannot be read: {error.strerror}", where=Where(str(error.filename))) from None
+
+
 def _open(path: Path) -> bytes:
     where = Where(str(path))
-    if not path.exists():
-        siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+    if not os.path.lexists(path):  # also where no file could have such a name
+        siblings: list[str] = []
+        with suppress(OSError):
+            siblings = os.listdir(path.parent)
         near = nearest_file(path.name, siblings)
         hint = f"did you mean {path.parent / near}?" if near else f"looked in {path.parent.absolute()}"
         raise BadInput("there is no such file or folder", where=where, hint=hint)
-    if not path.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):
         raise BadInput("is a pipe or a device, not a file", where=where, hint="use - for standard input")
     try:
         with path.open("rb") as file:
@@ -194,8 +205,9 @@ def _of_document(document: Document, data: object, at: KeyPath) -> Iterator[Seen
     for key in ("apiVersion", "kind"):
         if not text(data, key):
             raise document.mistake((*at, key), f"the object has no {key}", "is this a Kubernetes manifest?")
-    if text(data, "kind").endswith("List") and isinstance(data.get("items"), list):
-        for index, item in items(data, "items"):
+    listed = data.get("items", "none")
+    if text(data, "kind").endswith("List") and (listed is None or isinstance(listed, list)):
+        for index, item in enumerate(listed or ()):
             yield from _of_document(document, item, (*at, "items", index))
         return
     seen = Seen(data, document, at)

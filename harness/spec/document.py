@@ -27,7 +27,11 @@ LONGEST_BYTES = 1 << 20
 MOST_VALUES = 100_000
 """With every alias written out: a page of aliases of aliases can stand for billions of values."""
 
+LONGEST_NUMBER = 100
+"""Digits of a whole number. Beyond some hundreds no float holds it; beyond some thousands Python does not write it."""
+
 _STR_TAG = "tag:yaml.org,2002:str"
+_INT_TAG = "tag:yaml.org,2002:int"
 _MERGE_TAG = "tag:yaml.org,2002:merge"
 
 
@@ -168,7 +172,7 @@ def yaml_documents(path: Path, text: str, loader_type: type[yaml.SafeLoader] = y
                 break
             _check_size(file, node, {})
             _check_keys(file, node, ())
-            data = loader.construct_document(node)
+            data = _constructed(file, loader, node)
             if data is None and not text.strip():
                 continue
             lines: dict[KeyPath, int] = {(): node.start_mark.line + 1}
@@ -189,6 +193,18 @@ def yaml_documents(path: Path, text: str, loader_type: type[yaml.SafeLoader] = y
         raise BadInput("is nested too deep", where=Where(file)) from None
 
 
+def _constructed(file: str, loader: yaml.SafeLoader, node: yaml.Node) -> Any:
+    """PyYAML takes a tag at its word, and stumbles where the text is none of that tag (``!!bool maybe``)."""
+    try:
+        return loader.construct_document(node)
+    except (AttributeError, LookupError, TypeError):
+        raise BadInput(
+            "holds a text that is not what its tag says",
+            where=Where(file, node.start_mark.line + 1),
+            hint="leave out tags such as !!bool, !!int and !!timestamp",
+        ) from None
+
+
 def _yaml_hint(problem: str) -> str:
     if "'\\t'" in problem:
         return "indent with spaces; YAML allows no tabs there"
@@ -204,6 +220,8 @@ def _check_size(file: str, node: yaml.Node, known: dict[int, int]) -> int:
     known[id(node)] = 1  # Its own parent, too: that is told by the check of the keys.
     if isinstance(node, yaml.ScalarNode):
         _check_text(file, node.value, node.start_mark.line + 1)
+        if node.tag == _INT_TAG:
+            _check_number(file, node.value, node.start_mark.line + 1)
     inner = node.value if isinstance(node, yaml.CollectionNode) else ()
     parts = (part for item in inner for part in (item if isinstance(item, tuple) else (item,)))
     size = 1 + sum(_check_size(file, part, known) for part in parts)
@@ -268,13 +286,18 @@ def json_document(path: Path, text: str) -> Document:
     """The document of a text that was read from ``path``. BadInput."""
     file = str(path)
     try:
-        data = json.loads(text)
+        data = json.loads(text, parse_int=lambda written: _short_number(file, text, written))
         lines = _JsonLines(file, text).collect()
     except json.JSONDecodeError as error:
         raise BadInput(f"is not JSON: {error.msg}", where=Where(file, error.lineno)) from None
     except RecursionError:
         raise BadInput("is nested too deep", where=Where(file)) from None
     return Document(file, path, data, lines)
+
+
+def _short_number(file: str, text: str, written: str) -> int:
+    _check_number(file, written, text.count("\n", 0, text.find(written)) + 1)
+    return int(written)
 
 
 class _JsonLines:
@@ -342,6 +365,15 @@ def _check_text(file: str, text: object, line: int) -> None:
             where=Where(file, line),
             hint="write the character itself, or \\U and its eight digits in YAML",
         ) from None
+
+
+def _check_number(file: str, written: str, line: int) -> None:
+    if len(written) > LONGEST_NUMBER:
+        raise BadInput(
+            f"holds a whole number of {len(written)} digits, which no program reads",
+            where=Where(file, line),
+            hint="put it in quotes, if it is a text",
+        )
 
 
 def _dotted(at: KeyPath) -> str | None:

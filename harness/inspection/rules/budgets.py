@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 
@@ -34,8 +33,8 @@ def _needed(amount: object, pods: int) -> int | None:
     """A number or a percentage of pods, rounded up as the disruption controller does; None where it is neither."""
     if isinstance(amount, int) and not isinstance(amount, bool):
         return amount
-    if isinstance(amount, str) and (percent := re.fullmatch(r"(\d+)%", amount)):
-        return math.ceil(int(percent[1]) * pods / 100)
+    if isinstance(amount, str) and (percent := re.fullmatch(r"([0-9]{1,9})%", amount)):
+        return -(-int(percent[1]) * pods // 100)
     return None
 
 
@@ -77,7 +76,8 @@ def _without_scale(objects: Objects, budget: Seen, most: object, least: object) 
 
 
 def _blocks_at_the_floor(objects: Objects, budget: Seen, least: object) -> Iterator[Sighting]:
-    chosen = [w for w in objects.selected(budget) or () if w.object.kind != "Pod"]
+    # Those of a DaemonSet are as many as there are nodes, and no drain evicts them.
+    chosen = [w for w in objects.selected(budget) or () if w.object.kind not in ("Pod", "DaemonSet")]
     if not chosen:
         return
     floors = [floor_of(objects, workload) for workload in chosen]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from harness.inspection.objects import Objects
 from harness.inspection.rule import Rule, Severity, Sighting
 from harness.inspection.seen import Seen, dig, items, labels_of, mapping, text, texts, whole
-from harness.inspection.workloads import GPU_RESOURCE, RUNS_ON, Workload, gpus_of
+from harness.inspection.workloads import GPU_RESOURCE, RUNS_ON, Workload, gpus_of, seconds
 from harness.kube.port import Json
 from harness.spec.document import KeyPath
 
@@ -26,6 +26,7 @@ _CAPI_LEAST = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
 _CAPI_GPUS = "capacity.cluster-autoscaler.kubernetes.io/gpu-count"
 _DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 _SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+_SOON_S = 60.0
 _DURATION = re.compile(r"(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+")
 _WELL_KNOWN = re.compile(r"(^|\.)(kubernetes\.io|k8s\.io|karpenter\.sh|karpenter\.k8s\.aws|karpenter\.azure\.com)/")
 
@@ -196,10 +197,21 @@ def _consolidates_at_once(objects: Objects) -> Iterator[Sighting]:
         disruption = mapping(pool.data, "spec", "disruption")
         policy = text(disruption, "consolidationPolicy") or "WhenEmptyOrUnderutilized"
         after = text(disruption, "consolidateAfter") or "0s"
-        if policy == "WhenEmptyOrUnderutilized" and re.fullmatch(r"0[a-z]*|\d{1,2}s", after) and _for_gpus(pool):
+        after_s = 0.0 if after == "0" else _seconds(after)
+        soon = after_s is not None and after_s < _SOON_S
+        if policy == "WhenEmptyOrUnderutilized" and soon and not _held_back(disruption) and _for_gpus(pool):
             written = "" if "consolidateAfter" in disruption else " (the default)"
             at = ("spec", "disruption", "consolidateAfter")
             yield Sighting(pool, at, f"consolidateAfter: {after}{written} with {policy}, on nodes with GPUs")
+
+
+def _held_back(disruption: Json) -> bool:
+    """Whether a budget lets no underused node go, at some hours at least: somebody has thought of it."""
+    return any(
+        text(budget, "nodes") in ("0", "0%") and (not budget.get("reasons") or "Underutilized" in budget["reasons"])
+        for _, budget in items(disruption, "budgets")
+        if isinstance(budget.get("reasons") or [], list)
+    )
 
 
 def _for_gpus(pool: Seen) -> bool:
@@ -235,10 +247,8 @@ def _pool_cuts_grace(objects: Objects) -> Iterator[Sighting]:
 
 
 def _seconds(value: object) -> float | None:
-    units = {"h": 3600.0, "m": 60.0, "s": 1.0}
-    if not isinstance(value, str) or not re.fullmatch(r"(\d+[hms])+", value):
-        return None
-    return sum(int(number) * units[unit] for number, unit in re.findall(r"(\d+)([hms])", value))
+    """Of a duration, which is a text with its unit; None for ``Never``."""
+    return seconds(value) if isinstance(value, str) and value.strip("0123456789.") else None
 
 
 NO_POOL_GIVES_GPUS = Rule(
@@ -294,7 +304,7 @@ GUARD_WITHOUT_MEANING = Rule(
 CONSOLIDATES_AT_ONCE = Rule(
     "consolidation-at-once", Severity.WARNING,
     "Karpenter moves model servers as soon as a node is underused, each time with the load of the model.",
-    "consolidateAfter of some minutes, WhenEmpty, or a budget",
+    "consolidateAfter of a minute or more, WhenEmpty, or a budget with nodes: \"0\" for Underutilized",
     "set consolidateAfter above the time that a replica takes to serve",
     "Underused nodes were churned: twenty pods and more moved onto a newer, empty node.",
     "aws/karpenter-provider-aws#7146", ("NodePool",), _consolidates_at_once,

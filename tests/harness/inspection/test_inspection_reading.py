@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 import sys
 import time
@@ -46,6 +47,13 @@ GOOD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
         (b"", "holds no Kubernetes object"),
         (b"# only a comment\n---\n", "holds no Kubernetes object"),
         (b"apiVersion: v1\nkind: A\nkind: B\n", "is written twice"),
+        (b"apiVersion: v1\nkind: List\nitems: [null]\n", "is nothing, not a Kubernetes object"),
+        (b"apiVersion: v1\nkind: PodList\nitems: [just words]\n", "is \"just words\", not a Kubernetes object"),
+        (b"apiVersion: v1\nkind: List\nitems:\n", "holds no Kubernetes object"),
+        *((b"apiVersion: v1\nkind: A\nmetadata: {name: " + value + b"}\n", "not what its tag says") for value in (
+            b"!!bool maybe", b"!!timestamp soon", b"!!int ''", b"!!float ''")),
+        *((b"apiVersion: v1\nkind: A\nmetadata: {name: " + value + b"}\n", "digits, which no program reads")
+          for value in (b"0x" + b"f" * 6000, b"9" * 6000, b"9" + b":59" * 3000, b"1" + b"0" * 400)),
     ],
 )  # fmt: skip
 def test_what_is_no_manifest_is_told_in_one_message(tmp_path: Path, content: bytes, message: str) -> None:
@@ -54,6 +62,41 @@ def test_what_is_no_manifest_is_told_in_one_message(tmp_path: Path, content: byt
     with pytest.raises(BadInput) as told:
         read_paths([file])
     assert message in str(told.value) and str(file) in str(told.value)
+
+
+def test_a_number_that_no_program_reads_is_told_in_json_too(tmp_path: Path) -> None:
+    file = tmp_path / "m.json"
+    file.write_text('{"apiVersion": "v1",\n"kind": "A", "metadata": {"name": ' + "9" * 5000 + "}}")
+    with pytest.raises(BadInput, match=r"m.json:2: holds a whole number of 5000 digits"):
+        read_paths([file])
+
+
+def test_a_file_that_cannot_be_is_none(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(GOOD)
+    for name in ("a" * 300, "m.yaml/x", "none/" + "a" * 300):
+        with pytest.raises(BadInput, match="there is no such file or folder"):
+            read_paths([tmp_path / name])
+
+
+def test_a_folder_that_cannot_be_read_is_never_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "m.yaml").write_text(GOOD)
+    scandir = os.scandir
+
+    def refusing(path: str) -> Any:  # as root, which tests may be, may read all
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(BadInput, match=r"closed: cannot be read: Permission denied"):
+        read_paths([tmp_path])
+
+
+def test_a_closed_standard_input_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(BadInput, match="stdin: is closed"):
+        read_paths([STDIN])
 
 
 def test_a_large_file_is_refused_without_being_parsed(tmp_path: Path) -> None:
@@ -133,6 +176,22 @@ def _odd(value: Any, rng: random.Random) -> Any:
     return rng.choice(
         [None, {}, [], "", "x", 0, -1, 1.5, True, [None], ["a"], [{}], {"a": None}, [[1]], "100%", {"key": 1}, 10**30]
     )
+
+
+@pytest.mark.parametrize(
+    "spec, status",
+    [
+        ({"minAvailable": "9" * 400 + "%", "selector": {}}, {}),
+        ({"template": {"spec": {"terminationGracePeriod": "9" * 5000 + "s"}}}, {}),
+        ({}, {"allocatable": {"nvidia.com/gpu": "\u00b2"}}),
+        ({}, {"allocatable": {"nvidia.com/gpu": "9" * 5000}}),
+    ],
+)
+def test_no_number_in_a_text_is_too_odd(spec: dict[str, Any], status: dict[str, Any]) -> None:
+    server = next(o for o in yaml.safe_load_all((HERE / "planted" / "no-prestop.yaml").read_text()) if o)
+    place = {"metadata": {"name": "a", "namespace": "no-prestop"}, "spec": spec, "status": status}
+    for version, kind in (("policy/v1", "PodDisruptionBudget"), ("karpenter.sh/v1", "NodePool"), ("v1", "Node")):
+        as_text(look(Objects((Seen(server), Seen({"apiVersion": version, "kind": kind} | place))), Accepts(), "odd"))
 
 
 def test_no_shape_of_an_object_is_too_odd_to_be_looked_at() -> None:
