@@ -218,7 +218,8 @@ def workloads_of(seen: Seen) -> Iterator[Workload]:
             return
         yield Workload(seen, _TEMPLATE, whole(data, "spec", "parallelism" if kind == "Job" else "replicas"))
     elif kind == "CronJob":
-        yield Workload(seen, ("spec", "jobTemplate", "spec", "template"), None)
+        job_at: KeyPath = ("spec", "jobTemplate", "spec")
+        yield Workload(seen, (*job_at, "template"), whole(data, *job_at, "parallelism"))
     elif kind == "LeaderWorkerSet":
         group: Json = mapping(data, "spec", "leaderWorkerTemplate")
         size, led = whole(group, "size") or 1, bool(mapping(group, "leaderTemplate"))
@@ -226,12 +227,13 @@ def workloads_of(seen: Seen) -> Iterator[Workload]:
             if mapping(group, part):
                 yield Workload(seen, ("spec", "leaderWorkerTemplate", part), whole(data, "spec", "replicas"), pods)
     elif kind == "ScaledJob":
-        yield Workload(seen, ("spec", "jobTargetRef", "template"), None)
+        yield Workload(seen, ("spec", "jobTargetRef", "template"), whole(data, "spec", "jobTargetRef", "parallelism"))
     elif kind in _RAY_AT:
         base = _RAY_AT[kind]
         yield Workload(seen, (*base, "headGroupSpec", "template"), 1)
         for i, group in items(data, *base, "workerGroupSpecs"):
-            yield Workload(seen, (*base, "workerGroupSpecs", i, "template"), whole(group, "replicas"))
+            hosts = whole(group, "numOfHosts") or 1
+            yield Workload(seen, (*base, "workerGroupSpecs", i, "template"), whole(group, "replicas"), hosts)
     elif kind == "JobSet":
         for i, job in items(data, "spec", "replicatedJobs"):
             at = ("spec", "replicatedJobs", i, "template", "spec", "template")

@@ -13,7 +13,7 @@ from harness.inspection.seen import OPERATORS, Seen, dig, dotted, items, mapping
 from harness.inspection.types import Wrong, belongs, pod_template, type_for, wrongs
 from harness.inspection.workloads import workloads_of
 from harness.kube.port import Json
-from harness.spec.document import KeyPath
+from harness.spec.document import KeyPath, did_you_mean
 from harness.spec.mistakes import show
 
 REMOVED = {
@@ -22,17 +22,68 @@ REMOVED = {
     ("policy/v1beta1", "PodDisruptionBudget"): ("policy/v1", "Kubernetes 1.25"),
     ("batch/v1beta1", "CronJob"): ("batch/v1", "Kubernetes 1.25"),
     ("discovery.k8s.io/v1beta1", "EndpointSlice"): ("discovery.k8s.io/v1", "Kubernetes 1.25"),
-    ("extensions/v1beta1", "Deployment"): ("apps/v1", "Kubernetes 1.16"),
-    ("apps/v1beta1", "Deployment"): ("apps/v1", "Kubernetes 1.16"),
-    ("apps/v1beta2", "Deployment"): ("apps/v1", "Kubernetes 1.16"),
+    **{
+        (f"{group}/{version}", kind): ("apps/v1", "Kubernetes 1.16")
+        for group, version, kinds in (
+            ("extensions", "v1beta1", ("Deployment", "DaemonSet", "ReplicaSet")),
+            ("apps", "v1beta1", ("Deployment", "StatefulSet")),
+            ("apps", "v1beta2", ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")),
+        )
+        for kind in kinds
+    },
+    ("extensions/v1beta1", "NetworkPolicy"): ("networking.k8s.io/v1", "Kubernetes 1.16"),
+    ("extensions/v1beta1", "Ingress"): ("networking.k8s.io/v1", "Kubernetes 1.22"),
+    **{
+        (f"{group}/v1beta1", kind): (f"{group}/v1", "Kubernetes 1.22")
+        for group, kinds in {
+            "networking.k8s.io": ("Ingress", "IngressClass"),
+            "rbac.authorization.k8s.io": ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"),
+            "scheduling.k8s.io": ("PriorityClass",),
+            "coordination.k8s.io": ("Lease",),
+            "apiextensions.k8s.io": ("CustomResourceDefinition",),
+            "apiregistration.k8s.io": ("APIService",),
+            "admissionregistration.k8s.io": ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
+            "storage.k8s.io": ("CSIDriver", "CSINode", "StorageClass", "VolumeAttachment"),
+        }.items()
+        for kind in kinds
+    },
+    ("batch/v2alpha1", "CronJob"): ("batch/v1", "Kubernetes 1.21"),
+    ("policy/v1beta1", "PodSecurityPolicy"): ("Pod Security Admission", "Kubernetes 1.25"),
+    ("node.k8s.io/v1beta1", "RuntimeClass"): ("node.k8s.io/v1", "Kubernetes 1.25"),
+    ("events.k8s.io/v1beta1", "Event"): ("events.k8s.io/v1", "Kubernetes 1.25"),
+    ("storage.k8s.io/v1beta1", "CSIStorageCapacity"): ("storage.k8s.io/v1", "Kubernetes 1.27"),
+    **{
+        (f"flowcontrol.apiserver.k8s.io/{version}", kind): ("flowcontrol.apiserver.k8s.io/v1", since)
+        for version, since in (
+            ("v1beta1", "Kubernetes 1.26"), ("v1beta2", "Kubernetes 1.29"), ("v1beta3", "Kubernetes 1.32"),
+        )
+        for kind in ("FlowSchema", "PriorityLevelConfiguration")
+    },
     ("karpenter.sh/v1alpha5", "Provisioner"): ("karpenter.sh/v1 NodePool", "Karpenter 1.0"),
+    ("karpenter.sh/v1alpha5", "Machine"): ("karpenter.sh/v1 NodeClaim", "Karpenter 1.0"),
+    ("karpenter.k8s.aws/v1alpha1", "AWSNodeTemplate"): ("karpenter.k8s.aws/v1 EC2NodeClass", "Karpenter 1.0"),
+    ("karpenter.k8s.aws/v1beta1", "EC2NodeClass"): ("karpenter.k8s.aws/v1", "Karpenter 1.1"),
     ("karpenter.sh/v1beta1", "NodePool"): ("karpenter.sh/v1", "Karpenter 1.1"),
     ("karpenter.sh/v1beta1", "NodeClaim"): ("karpenter.sh/v1", "Karpenter 1.1"),
     ("llmd.ai/v1alpha1", "VariantAutoscaling"): (
         "the annotation llm-d.ai/managed on the HPA or ScaledObject", "WVA v0.8.0",
     ),
 }  # fmt: skip
-"""By API version and kind: what there is instead, and what served it last but one."""
+"""By API version and kind: what there is instead, and since when it is gone."""
+SERVED: dict[str, tuple[str, ...]] = {
+    "v1": (
+        "Binding", "ComponentStatus", "ConfigMap", "Endpoints", "Event", "LimitRange", "List", "Namespace", "Node",
+        "PersistentVolume", "PersistentVolumeClaim", "Pod", "PodTemplate", "ReplicationController", "ResourceQuota",
+        "Secret", "Service", "ServiceAccount",
+    ),
+    "apps/v1": ("ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"),
+    "autoscaling/v1": ("HorizontalPodAutoscaler", "Scale"),
+    "autoscaling/v2": ("HorizontalPodAutoscaler",),
+    "batch/v1": ("CronJob", "Job"),
+    "policy/v1": ("Eviction", "PodDisruptionBudget"),
+}  # fmt: skip
+"""All that Kubernetes 1.37 has in these groups, which are its own alone."""
+_OWN_GROUPS = {version.rpartition("/")[0] for version in SERVED}
 _MOST = 20
 """Of one object: who writes a whole section in the wrong place need not read each of its keys."""
 
@@ -115,6 +166,11 @@ def _removed(objects: Objects) -> Iterator[Sighting]:
             instead, since = gone
             said = f"{seen.api_version} {seen.kind} is gone since {since}"
             yield Sighting(seen, ("apiVersion",), said, instead)
+        elif not objects.live and seen.group in _OWN_GROUPS and seen.kind not in SERVED.get(seen.api_version, ()):
+            there = [version for version, kinds in SERVED.items() if seen.kind in kinds]
+            kinds = {kind for known in SERVED.values() for kind in known}
+            right = " or ".join(there) or did_you_mean(seen.kind, kinds)
+            yield Sighting(seen, ("apiVersion",), f"{seen.api_version} has no {seen.kind}", right)
 
 
 UNKNOWN_FIELD = Rule(
@@ -136,11 +192,11 @@ MISTYPED_VALUE = Rule(
 REMOVED_API_VERSION = Rule(
     "removed-api-version", Severity.ERROR,
     "No server of today knows this version of the kind.",
-    "the version that took its place",
+    "the version that took its place, or that has the kind",
     "change apiVersion, and the fields that changed with it",
     "The object is refused, and nobody scales, protects or makes what it was for.",
     "kubernetes.io, Deprecated API Migration Guide; karpenter.sh, Upgrade Guide",
-    tuple(dict.fromkeys(kind for _, kind in REMOVED)), _removed,
+    ("every kind",), _removed,
 )  # fmt: skip
 
 FIELDS = (UNKNOWN_FIELD, MISTYPED_VALUE, REMOVED_API_VERSION)

@@ -141,7 +141,7 @@ def _no_window(objects: Objects) -> Iterator[Sighting]:
             at: KeyPath = (*base, "scaleDown", "stabilizationWindowSeconds")
             if scaler.owner() or (*target_name(scaler), scaler.namespace) not in servers:
                 continue
-            if whole(scaler.data, *at) == 0:
+            if whole(scaler.data, *at) == 0 and text(scaler.data, *at[:-1], "selectPolicy") != "Disabled":
                 yield Sighting(scaler, at, "stabilizationWindowSeconds: 0 for scaling down")
 
 

@@ -70,9 +70,9 @@ def _no_longest_stream(objects: Objects) -> str:
 
 def _grace_below_prestop(objects: Objects) -> Iterator[Sighting]:
     for workload in objects.workloads:
-        longest_s, name = max(
-            ((prestop_s(c) or 0.0, text(c, "name")) for _, c in workload.containers), default=(0.0, "")
-        )
+        # A sidecar among the initContainers runs as long as the others, and ends with them.
+        ending = [c for at, c in workload.all_containers if "containers" in at or c.get("restartPolicy") == "Always"]
+        longest_s, name = max(((prestop_s(c) or 0.0, text(c, "name")) for c in ending), default=(0.0, ""))
         if longest_s and workload.object.kind in RUNS_ON and workload.grace_s <= longest_s:
             yield Sighting(
                 workload.object, _grace_at(workload),
@@ -120,7 +120,7 @@ def _words(container: Json) -> list[str]:
 def _shutdown_timeout_s(container: Json) -> float | None:
     arguments = texts(container, "command") + texts(container, "args")
     joined = " ".join(arguments)
-    found = re.search(r"--shutdown-timeout[= ]+(\d+(?:\.\d+)?)", joined)
+    found = re.search(r"--shutdown[-_]timeout[= ]+(\d+(?:\.\d+)?)", joined)
     return float(found[1]) if found else None
 
 

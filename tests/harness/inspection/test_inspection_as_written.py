@@ -35,6 +35,7 @@ spec:
 ARGS = 'args: [--shutdown-timeout, "85"]'
 PRESTOP = "{sleep: {seconds: 5}}"
 BLOCKS, NOBODY = "pdb-blocks-every-drain", "pdb-selects-nothing"
+AT_ONCE, GONE = "consolidation-at-once", "removed-api-version"
 DUTY, AT_ZERO, REFUSED = "hpa-on-gpu-duty-cycle", "scale-from-zero-blind", "value-of-wrong-type"
 RAY = """\
 apiVersion: ray.io/v1
@@ -47,6 +48,7 @@ spec:
       replicas: 2
       template: {spec: {containers: [{name: worker, image: rayproject/ray:2.40}]}}
 """
+RAY_HOSTS = RAY.replace("replicas: 2", "replicas: 2\n      numOfHosts: 2")
 LWS = """\
 apiVersion: leaderworkerset.x-k8s.io/v1
 kind: LeaderWorkerSet
@@ -97,6 +99,16 @@ def query(promql: str, ignore: str = "'false'") -> str:
     )
 
 
+def pool(after: str, budgets: str = "") -> str:
+    return (
+        "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: p}\nspec:\n"
+        f"  disruption: {{consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: {after}, "
+        f"budgets: [{budgets}]}}\n"
+        "  template: {spec: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: d}, requirements: "
+        "[{key: karpenter.k8s.aws/instance-family, operator: In, values: [p5]}]}}\n"
+    )
+
+
 def looked(tmp_path: Path, text: str) -> Inspection:
     file = tmp_path / "m.yaml"
     file.write_text(text)
@@ -133,7 +145,28 @@ CASES = {
     "a longer duration": (SERVER.replace('"60"', "1m41s"), ["grace-below-longest-stream"]),
     "no duration": (SERVER.replace('"60"', "a minute"), ["seconds-without-meaning"]),
     "a duration without end": (SERVER.replace('"60"', "inf"), ["seconds-without-meaning"]),
+    "preStop of a sidecar that starts first": (
+        SERVER.replace("      containers:", "      initContainers: [{name: proxy, image: envoy, restartPolicy: Always, "
+                       "lifecycle: {preStop: {sleep: {seconds: 150}}}}]\n      containers:"), ["grace-below-prestop"]),
+    "an option as vllm takes it, too": (SERVER.replace("--shutdown-timeout", "--shutdown_timeout"), []),
     # budgets
+    "one of a daemon set": (
+        SERVER.replace("kind: Deployment", "kind: DaemonSet") + budget("minAvailable: 1"), []),
+    "half of a cron job's": (
+        JOB.replace("batch/v1\nkind: Job", "batch/v1\nkind: CronJob").replace(
+            "spec: {parallelism: 2,", "spec: {schedule: '0 * * * *', jobTemplate: {spec: {parallelism: 2,").replace(
+            "template: {spec: {rest", "template: {metadata: {labels: {app: t}}, spec: {rest").replace("]}}}", "]}}}}}")
+        + budget("minAvailable: 1", "{app: t}"), []),
+    "half of a scaled job's": (
+        "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: s, namespace: inference}\nspec:\n"
+        "  triggers: []\n  jobTargetRef: {parallelism: 2, template: {metadata: {labels: {app: t}}, spec: "
+        "{containers: [{name: a, image: b}]}}}\n" + budget("minAvailable: 1", "{app: t}"), []),
+    "Ray, two hosts for each replica": (
+        RAY_HOSTS + budget("minAvailable: 3", "{ray.io/group: gpus}"),
+        []),
+    "Ray, all hosts": (
+        RAY_HOSTS + budget("minAvailable: 4", "{ray.io/group: gpus}"),
+        [BLOCKS]),
     "a budget that says nothing": (SERVER + budget(""), [BLOCKS]),
     "a number in quotes": (SERVER + budget('maxUnavailable: "1"'), [REFUSED]),
     "more than all": (SERVER + hpa(f"minReplicas: 2\n  {on('q')}") + budget("maxUnavailable: 120%"), [REFUSED]),
@@ -178,6 +211,9 @@ CASES = {
         SERVER + hpa("minReplicas: 1") + "---\napiVersion: autoscaling.k8s.io/v1\nkind: VerticalPodAutoscaler\n"
         "metadata: {name: v, namespace: inference}\nspec: {targetRef: {kind: Deployment, name: llm}, "
         "updatePolicy: {updateMode: Initial}}\n", ["two-autoscalers-on-one-target"]),
+    "no scaling down at all": (
+        SERVER + hpa(on("q") + "\n  behavior: {scaleDown: {stabilizationWindowSeconds: 0, selectPolicy: Disabled}}"),
+        []),
     # GPUs
     "GPUs of a preparing container": (
         SERVER.replace("      containers:", "      initContainers: [{name: i, image: b, resources: {requests: "
@@ -186,6 +222,25 @@ CASES = {
     "half a GPU": (SERVER.replace('gpu: "1"', "gpu: 0.5"), ["gpu-request-and-limit-differ"]),
     "Ray's own probes": (RAY.replace("ray:2.40}]}}}", "ray:2.40, ports: [{containerPort: 1}], resources: {limits: "
                          "{nvidia.com/gpu: 1}}}]}}}"), ["grace-by-default", "no-prestop"]),
+    # nodes
+    **{f"consolidation after {after}": (pool(after), [AT_ONCE]) for after in ("30s", "0h0m5s", "500ms", "0s")},
+    **{f"consolidation after {after}": (pool(after), []) for after in ("60s", "1m", "1m30s", "Never")},
+    **{f"a budget of {said}": (pool("0s", f"{{nodes: {said}}}"), []) for said in (
+        '"0"', "0%", "'0', reasons: [Underutilized]", "'0', schedule: '0 9 * * *', duration: 8h")},
+    "a budget of others": (pool("0s", "{nodes: '0', reasons: [Drifted]}"), [AT_ONCE]),
+    "a budget of one": (pool("0s", "{nodes: '1'}"), [AT_ONCE]),
+    # kinds
+    **{f"{version} {kind}": (f"apiVersion: {version}\nkind: {kind}\nmetadata: {{name: a}}\n", [GONE])
+       for version, kind in (
+           ("apps/v1beta2", "StatefulSet"), ("extensions/v1beta1", "DaemonSet"),
+           ("networking.k8s.io/v1beta1", "Ingress"),
+           ("rbac.authorization.k8s.io/v1beta1", "Role"), ("flowcontrol.apiserver.k8s.io/v1beta3", "FlowSchema"),
+           ("karpenter.k8s.aws/v1beta1", "EC2NodeClass"), ("v1", "Deployment"), ("apps/v2", "Deployment"),
+           ("apps/v1", "Deploymnet"), ("apps/v1", "HorizontalPodAutoscaler"), ("autoscaling/v2alpha1", "Scale"))},
+    **{f"{version} {kind}": (f"apiVersion: {version}\nkind: {kind}\nmetadata: {{name: a}}\n", [])
+       for version, kind in (
+           ("v1", "LimitRange"), ("networking.k8s.io/v1", "Ingress"), ("rbac.authorization.k8s.io/v1", "Role"),
+           ("apps.kruise.io/v1beta1", "StatefulSet"), ("serving.knative.dev/v1", "Service"))},
     # fields and values
     "a grace in a Job": (JOB.replace("parallelism", "terminationGracePeriodSeconds: 60, parallelism"),
                          ["unknown-field"]),
