@@ -138,12 +138,20 @@ def _pods_in(obj: Json) -> Iterator[tuple[Json, Json]]:
 
 
 def _templates(spec: Json) -> Iterator[Json]:
-    """A template stands in the spec of most kinds; a CronJob's and a LeaderWorkerSet's lie deeper."""
+    """A template stands in the spec of most kinds; a CronJob's and a LeaderWorkerSet's lie deeper, and those of a
+    JobSet or of Ray's workers in lists."""
     for key, value in spec.items():
-        if key in ("template", "workerTemplate", "leaderTemplate") and "containers" in (value.get("spec") or {}):
+        inner = value.get("spec") if isinstance(value, dict) else None
+        if (
+            key in ("template", "workerTemplate", "leaderTemplate")
+            and isinstance(inner, dict)
+            and "containers" in inner
+        ):
             yield value
-        elif isinstance(value, dict):
-            yield from _templates(value)
+        else:
+            for part in value if isinstance(value, list) else [value]:
+                if isinstance(part, dict):
+                    yield from _templates(part)
 
 
 def _containers(spec: Json) -> Iterator[Json]:
@@ -153,5 +161,6 @@ def _containers(spec: Json) -> Iterator[Json]:
 
 def _scale(where: Json, fields: Iterable[str], clock_s: ClockS) -> None:
     for field in fields:
-        if where.get(field):
+        # What is no number the API server refuses, in better words than ours.
+        if isinstance(where.get(field), int | float) and where[field]:
             where[field] = max(1, math.ceil(clock_s(where[field])))

@@ -135,3 +135,24 @@ def test_two_containers_of_a_pod_share_the_volumes_of_their_programs() -> None:
     pod["spec"]["containers"] *= 2
     volumes = [v["name"] for v in for_real_kubelets(pod, config)["spec"]["volumes"]]
     assert sorted(set(volumes)) == sorted(volumes)
+
+
+def test_templates_in_lists_are_found_as_well() -> None:
+    template: Json = {"spec": {"containers": [{"name": "c", "image": "vllm/x", "resources": {"limits": {"cpu": "8"}}}]}}
+    job: Json = {"name": "a", "template": {"spec": {"template": template}}}
+    job_set: Json = {"kind": "JobSet", "spec": {"replicatedJobs": [job]}}
+    ray: Json = {"kind": "RayCluster", "spec": {"workerGroupSpecs": [{"groupName": "gpus", "template": template}]}}
+    assert images_in([job_set]) == images_in([ray]) == ["vllm/x"]
+    member = for_real_kubelets(job_set, TENTH)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    worker = for_real_kubelets(ray, TENTH)["spec"]["workerGroupSpecs"][0]["template"]
+    for made in (member, worker):
+        (container,) = made["spec"]["containers"]
+        assert (container["imagePullPolicy"], container["resources"]) == ("Never", {"limits": {}})
+
+
+def test_what_is_no_template_or_no_number_is_left_to_the_api_server() -> None:
+    other: Json = {"kind": "ExternalSecret", "spec": {"template": "a text", "data": [{"template": ["x"]}, 3]}}
+    assert for_real_kubelets(other, TENTH) == other
+    pod = _pod()
+    pod["spec"]["terminationGracePeriodSeconds"] = "30"
+    assert for_real_kubelets(pod, TENTH)["spec"]["terminationGracePeriodSeconds"] == "30"
