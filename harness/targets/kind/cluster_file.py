@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from harness.kube.port import Json
 from harness.stack.controller_periods import NODES_PER_S, PERIODS_S
 
 OURS = "/gpu-harness"
-"""Where each control-plane node of ours has a mount; by it our clusters are told from others of the same name."""
+"""Where each node of ours has a mount; by it our clusters are told from others of the same name."""
 GATEWAY_PORT, CONTROL_PORT, METRICS_PORT = 30080, 30081, 30443
 """On the control-plane node. The first two are reached from outside, through ports that Docker publishes."""
 _KUBELET_SETS = (HOSTNAME, "kubernetes.io/arch", "kubernetes.io/os")
@@ -60,17 +61,21 @@ def names_by_pool(config: WorldConfig, cluster: str) -> dict[str, list[str]]:
 
 
 def cluster_file(config: WorldConfig, cluster: str, mark: Path) -> str:
-    """``mark`` is a folder of ours, mounted into the control-plane node."""
+    """``mark`` is a folder of ours, mounted into every node: half a cluster may lack any of them."""
+    marked = [{"hostPath": str(mark), "containerPath": OURS, "readOnly": True}]
     control_plane: Json = {
         "role": "control-plane",
-        "extraMounts": [{"hostPath": str(mark), "containerPath": OURS, "readOnly": True}],
+        "extraMounts": marked,
         # Without a host port kind takes a free one.
         "extraPortMappings": [
             {"containerPort": port, "listenAddress": "127.0.0.1", "protocol": "TCP"}
             for port in (GATEWAY_PORT, CONTROL_PORT)
         ],
     }
-    workers = [{"role": "worker", "labels": worker_labels(worker.pool)} for worker in workers_of(config, cluster)]
+    workers = [
+        {"role": "worker", "labels": worker_labels(worker.pool), "extraMounts": deepcopy(marked)}
+        for worker in workers_of(config, cluster)
+    ]
     whole: Json = {
         "kind": "Cluster",
         "apiVersion": "kind.x-k8s.io/v1alpha4",

@@ -139,10 +139,12 @@ class KindCommands:
         return (await must([self.docker, "ps", "-a", "--filter", label, "--format", fields])).splitlines()
 
     async def is_ours(self) -> bool:
-        """Whether the cluster's control-plane node has our mark."""
-        argv = [self.docker, "inspect", "--format", "{{json .Mounts}}", control_plane_name(self.cluster)]
-        ended = await run(argv)
-        return ended.code == 0 and any(m.get("Destination") == OURS for m in json.loads(ended.out) or ())
+        """Whether a node of the cluster has our mark: of one that is half made, or half deleted, any may be missing."""
+        for node in await self.nodes():
+            ended = await run([self.docker, "inspect", "--format", "{{json .Mounts}}", node])
+            if ended.code == 0 and any(m.get("Destination") == OURS for m in json.loads(ended.out) or ()):
+                return True
+        return False
 
     async def make_way(self) -> None:
         """Deletes what an earlier run of ours left behind; a cluster of somebody else's stays, and is an error."""

@@ -18,6 +18,8 @@ from harness.targets.kind.commands import KindCommands
 
 QUIET_S = 1.0
 """A `kind create` that was under way may make one more container after the others are gone."""
+TRIES = 3
+"""One that it makes while the others go has the deletion fail, and so has a Docker that is busy."""
 
 
 async def keep(commands: KindCommands, record: Path) -> int:
@@ -30,16 +32,20 @@ async def keep(commands: KindCommands, record: Path) -> int:
     await ended.wait()
     if record.exists():
         return 0
-    try:
-        while await commands.nodes():
-            if not await commands.is_ours():
-                return 0  # it has our name, and was made by somebody else meanwhile
-            await commands.delete()
-            await asyncio.sleep(QUIET_S)
-    except TargetError as error:
-        print(f"gpu-harness: {error}", file=sys.stderr)
-        return int(error.exit_code)
-    return 0
+    code = 0
+    for _ in range(TRIES):
+        try:
+            while await commands.nodes():
+                if not await commands.is_ours():
+                    return 0  # it has our name, and was made by somebody else meanwhile
+                await commands.delete()
+                await asyncio.sleep(QUIET_S)
+            return 0
+        except TargetError as error:
+            print(f"gpu-harness: {error}", file=sys.stderr)
+            code = int(error.exit_code)
+        await asyncio.sleep(QUIET_S)
+    return code
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -18,10 +19,10 @@ from typing import Any
 
 import yaml
 
-from harness.errors import TargetError
+from harness.errors import BadInput, TargetError
 from harness.run.lock import hold_lock
 from harness.stack.cache import cache_dir
-from harness.targets.kind.cluster_file import without_time
+from harness.targets.kind.cluster_file import control_plane_name, without_time
 from harness.targets.kind.commands import KindCommands, find_docker, find_kind
 from harness.targets.kind.inventory import NotAsItWas
 
@@ -29,8 +30,20 @@ KEEP_ENV, CLUSTER_ENV = "GPU_HARNESS_KIND_KEEP", "GPU_HARNESS_KIND_CLUSTER"
 RECORD = "kept.json"
 
 
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+_LONGEST_NAME = 63 - len(control_plane_name(""))
+"""With what kind adds to it, it is the name of a host."""
+
+
 def cluster_name(env: Mapping[str, str] = os.environ) -> str:
-    return env.get(CLUSTER_ENV) or "gpu-harness"
+    """BadInput for one that kind would not take, or that would lead out of our folder."""
+    name = env.get(CLUSTER_ENV) or "gpu-harness"
+    if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
+        raise BadInput(
+            f"{CLUSTER_ENV} is {name[:80]!r}, which is no name for a kind cluster",
+            hint=f"small letters, digits, - and . between them, {_LONGEST_NAME} at the most",
+        )
+    return name
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,8 +217,9 @@ class KindTarget:
 
     async def _leave(self) -> None:
         """What is kept costs little: its workers are without power until somebody wants it."""
-        workers = [name for name in await self._commands.nodes() if name != control_plane_name(self._commands.cluster)]
+        first = control_plane_name(self._commands.cluster)
         try:
+            workers = [name for name in await self._commands.nodes() if name != first]
             await ContainerMachines(self._commands.docker, ()).park(workers)
         except TargetError as error:
             self._say(f"the workers of the cluster that is kept could not be parked: {error}")

@@ -47,7 +47,8 @@ def test_nodes_are_labelled_by_their_pools_and_ours_bear_a_mark() -> None:
     nodes = written(config())["nodes"]
     assert isinstance(nodes, list)
     control_plane, first, second, *_ = nodes
-    assert control_plane["extraMounts"] == [{"hostPath": "/mark", "containerPath": "/gpu-harness", "readOnly": True}]
+    for node in nodes:
+        assert node["extraMounts"] == [{"hostPath": "/mark", "containerPath": "/gpu-harness", "readOnly": True}]
     assert [m["containerPort"] for m in control_plane["extraPortMappings"]] == [30080, 30081]
     assert first["labels"]["karpenter.sh/capacity-type"] == "spot"
     assert second["labels"]["topology.kubernetes.io/zone"] == "zone-b"

@@ -76,6 +76,14 @@ async def test_what_an_earlier_run_of_ours_left_is_deleted_though_paused(on_path
     ]
 
 
+async def test_half_a_cluster_is_known_by_any_node_of_it(on_path: OnPath) -> None:
+    """kind makes its containers at once, and may be killed, or fail, before the control plane's is there."""
+    on_path.answers("docker ps", "lab-worker\nlab-worker2\n")
+    on_path.answers("docker inspect", code=1, err="Error: No such object")
+    on_path.answers("docker inspect --format {{json .Mounts}} lab-worker2", OURS)
+    assert await commands(on_path).is_ours()
+
+
 async def test_kinds_steps_are_passed_on_and_its_last_words_are_the_error(on_path: OnPath) -> None:
     on_path.answers(
         "kind create",

@@ -20,16 +20,19 @@ from docker_on_path import on_path as on_path
 from fakes.clock import WallClock
 from fakes.config import PlantedBug, PoolConfig, WorldConfig
 from fakes.kube import LocalKube, Store, make_app
-from harness.errors import TargetError
+from harness.errors import BadInput, TargetError
 from harness.kube.http import HttpKube
 from harness.kube.port import CONFIG_MAP, NODE, NODE_POOL, POD, PRIORITY_CLASS, Json
 from harness.run.parent import PARENT_FD_ENV
+from harness.targets.kind import keeper
 from harness.targets.kind.cluster_file import cluster_file
 from harness.targets.kind.commands import KindCommands, find_docker, find_kind
 from harness.targets.kind.inventory import NotAsItWas, return_to, take
 from harness.targets.kind.keeper import keep
-from harness.targets.kind.kept import CLUSTER_ENV, KeptFolder, Record, delete_kept
+from harness.targets.kind.kept import CLUSTER_ENV, KEEP_ENV, KeptFolder, Record, delete_kept
 from harness.targets.kind.reset import reset
+from harness.targets.kind.target import KindTarget
+from harness.targets.wanted import Places, Wanted
 
 ON_DEMAND = PoolConfig("on-demand", "on-demand", gpus=2, nodes=1, stock=2)
 SPOT = PoolConfig("spot", "spot", gpus=2, nodes=1, stock=1)
@@ -225,8 +228,36 @@ async def test_the_keeper_spares_what_is_kept_by_the_end_of_the_run(
     ours, theirs = os.pipe()
     monkeypatch.setenv(PARENT_FD_ENV, str(ours))
     os.close(theirs)  # the run has ended
-    await keep(commands(on_path), record)
+    monkeypatch.setattr(keeper, "QUIET_S", 0.0)
+    assert await keep(commands(on_path), record) == (0 if kept else 70)  # this docker says for ever that it is there
     asyncio.get_running_loop().remove_reader(ours)
     os.close(ours)
     deleted = [call for call in on_path.calls() if call.startswith("kind delete")]
-    assert len(deleted) == (0 if kept else 1)
+    assert len(deleted) == (0 if kept else keeper.TRIES)
+
+
+@pytest.mark.parametrize("name", ["../x", "..", ".", "/abs", "a/b", "Lab", "-a", "a-", "a b", "a\n", "x" * 50])
+def test_a_name_that_is_none_of_a_cluster_is_refused_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv(CLUSTER_ENV, name)
+    with pytest.raises(BadInput, match=f"{CLUSTER_ENV} is .* no name for a kind cluster"):
+        delete_kept()
+    assert not (tmp_path / "cache").exists()
+
+
+async def test_workers_that_cannot_be_parked_keep_nothing_else_from_its_end(
+    on_path: OnPath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv(KEEP_ENV, "1")
+    said: list[str] = []
+    target = KindTarget(Wanted(WHOLE, ()), commands(on_path), Places(tmp_path, tmp_path, say=said.append))
+    target._kept.hold()
+    (tmp_path / "kubeconfig").write_text("x")
+    target._kept.write(RECORD, tmp_path / "kubeconfig")
+    on_path.answers("docker ps", code=1, err="Cannot connect to the Docker daemon")
+    await target.down()
+    assert not target._kept.held
+    assert len(said) == 1 and "could not be parked" in said[0]
