@@ -25,6 +25,8 @@ from harness.targets.node.namespaces import die_with_parent
 from harness.targets.node.programs import SWITCHES_FILE, Setting, files, import_image, init_config, kubelet_config
 
 UP_WITHIN_S = 60.0
+OBEYED_S = 120.0
+"""The longest order is to import an image. A machine that stands still answers none."""
 POLL_S = 0.05
 TAKEN_S = 1.0
 """A device plugin looks at its switches every 0.2 s; one that stands still is not waited for."""
@@ -83,8 +85,15 @@ class NamespaceMachines:
         if node in self._running:
             return
         await asyncio.to_thread(cgroups.make, self._cgroup(node))
-        running = await self._boot(machine)
-        self._running[node] = running
+        self._running[node] = await self._boot(machine)
+        try:
+            await self._bring_up(node, self._running[node])
+        except BaseException:
+            await self.power_off(node)  # half up it would be taken for up by whoever tries again
+            raise
+
+    async def _bring_up(self, node: str, running: _Running) -> None:
+        machine = running.machine
         cgroups.take_in(self._cgroup(node), running.pid)
         await network.plug_in(machine, running.pid)
         await self._start(node, "containerd")
@@ -196,16 +205,26 @@ class NamespaceMachines:
                 *argv, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                 preexec_fn=die_with_parent,
             )  # fmt: skip
-        async with asyncio.timeout(UP_WITHIN_S):
-            while not (state / "orders").exists():
-                if shell.returncode is not None:
-                    raise TargetError(
-                        f"{machine.name} did not boot: exit code {shell.returncode}",
-                        hint=f"its log: {self._ground.logs / f'{machine.name}-init.log'}",
-                    )
-                await asyncio.sleep(POLL_S)
+        try:
+            await self._until_it_listens(machine, shell, state / "orders")
+        except BaseException:
+            with suppress(ProcessLookupError):
+                shell.kill()
+            await shell.wait()
+            raise
         (child,) = Path(f"/proc/{shell.pid}/task/{shell.pid}/children").read_text().split()
         return _Running(machine, shell, int(child))
+
+    async def _until_it_listens(self, machine: Machine, shell: asyncio.subprocess.Process, orders: Path) -> None:
+        log = f"its log: {self._ground.logs / f'{machine.name}-init.log'}"
+        try:
+            async with asyncio.timeout(UP_WITHIN_S):
+                while not orders.exists():
+                    if shell.returncode is not None:
+                        raise TargetError(f"{machine.name} did not boot: exit code {shell.returncode}", hint=log)
+                    await asyncio.sleep(POLL_S)
+        except TimeoutError:
+            raise TargetError(f"{machine.name} did not boot within {UP_WITHIN_S:g} s", hint=log) from None
 
     async def _until_containerd_serves(self, node: str) -> None:
         socket = Path(f"/proc/{self._running[node].pid}/root/run/containerd/containerd.sock")
@@ -218,9 +237,12 @@ class NamespaceMachines:
             raise TargetError(f"containerd of {node} did not serve within {UP_WITHIN_S:g} s", hint=str(log)) from None
 
     async def _until_ended(self, node: str, program: str) -> None:
-        async with asyncio.timeout(UP_WITHIN_S):
-            while program in (await self._order(node, op="state"))["pids"]:
-                await asyncio.sleep(POLL_S)
+        try:
+            async with asyncio.timeout(UP_WITHIN_S):
+                while program in (await self._order(node, op="state"))["pids"]:
+                    await asyncio.sleep(POLL_S)
+        except TimeoutError:
+            raise TargetError(f"{program} of {node} did not end within {UP_WITHIN_S:g} s") from None
 
     async def _start(self, node: str, program: str) -> None:
         await self._order(node, op="start", name=program)
@@ -233,9 +255,12 @@ class NamespaceMachines:
         except OSError as error:
             raise TargetError(f"{node} takes no orders: {error}") from error
         try:
-            writer.write(json.dumps(order).encode() + b"\n")
-            await writer.drain()
-            line = await reader.readline()
+            async with asyncio.timeout(OBEYED_S):
+                writer.write(json.dumps(order).encode() + b"\n")
+                await writer.drain()
+                line = await reader.readline()
+        except TimeoutError:
+            raise TargetError(f"{node} did not do {order['op']} within {OBEYED_S:g} s: is it frozen?") from None
         finally:
             writer.close()
         answer: dict[str, Any] = json.loads(line) if line else {"error": "it went away"}

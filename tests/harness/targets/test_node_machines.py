@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from fakes.nodes.machine import Machine
 from harness.errors import TargetError
 from harness.stack.catalogue import NODE
 from harness.stack.certificates import Authority
-from harness.targets.node import cgroups
+from harness.targets.node import cgroups, machines, network
 from harness.targets.node.api_door import ApiDoor
 from harness.targets.node.credentials import NEW_NAMES, issue_credentials, names_of, place_credentials
 from harness.targets.node.keeper import clean
@@ -200,3 +201,65 @@ def test_the_keeper_removes_the_folder_too(tmp_path: Path) -> None:
     assert clean("gpu-harness-no-such-run", tmp_path / "machines") == []
     assert not (tmp_path / "machines").exists()
     assert clean("gpu-harness-no-such-run", tmp_path / "machines") == [], "twice is as good as once"
+
+
+def _machines(tmp_path: Path) -> NamespaceMachines:
+    state, logs = tmp_path / "state", tmp_path / "logs"
+    state.mkdir()
+    logs.mkdir()
+    ground = Ground(state, logs, "gpu-harness-x", tmp_path, "https://x", _setting().programs, 1.0)
+    return NamespaceMachines(ground, ApiDoor(0, 1))
+
+
+async def test_a_machine_that_stands_still_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machines, "OBEYED_S", 0.05)
+    standing = _machines(tmp_path)
+    (tmp_path / "state" / "spot-1").mkdir()
+    standing._known["spot-1"] = _setting().machine
+    standing._running["spot-1"] = None  # type: ignore[assignment]  # only asked whether it is there
+    heard = asyncio.Event()
+
+    async def says_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await heard.wait()
+        writer.close()
+
+    server = await asyncio.start_unix_server(says_nothing, tmp_path / "state" / "spot-1" / "orders")
+    with pytest.raises(TargetError, match="spot-1 did not do stop within"):
+        await standing.restart_kubelet("spot-1")
+    heard.set()
+    server.close()
+
+
+async def test_a_machine_that_does_not_boot_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machines, "UP_WITHIN_S", 0.2)
+    monkeypatch.setattr(machines, "UNSHARE", ("sh", "-c", f"echo $$ >{tmp_path}/pid; exec sleep 60"))
+    booting = _machines(tmp_path)
+    (tmp_path / "state" / "spot-1").mkdir()
+    with pytest.raises(TargetError, match="spot-1 did not boot within"):
+        await booting._boot(_setting().machine)
+    assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
+
+
+async def test_a_machine_that_is_half_up_has_no_power(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    half = _machines(tmp_path)
+    half._known["spot-1"] = _setting().machine
+    shell = await asyncio.create_subprocess_exec("sleep", "60")
+    removed: list[str] = []
+
+    async def boot(machine: Machine) -> machines._Running:
+        return machines._Running(machine, shell, shell.pid)
+
+    async def no_cable(machine: Machine, pid: int) -> None:
+        raise TargetError("no cable")
+
+    monkeypatch.setattr(half, "_boot", boot)
+    monkeypatch.setattr(network, "plug_in", no_cable)
+    monkeypatch.setattr(cgroups, "make", lambda name: None)
+    monkeypatch.setattr(cgroups, "take_in", lambda name, pid: None)
+    monkeypatch.setattr(cgroups, "remove", removed.append)
+    for _ in range(2):  # who tries again is not told that all is well
+        with pytest.raises(TargetError, match="no cable"):
+            await half.power_on("spot-1")
+    assert (shell.returncode, removed) == (-9, ["gpu-harness-x-spot-1"] * 2)
