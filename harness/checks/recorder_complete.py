@@ -1,11 +1,11 @@
-"""The recorder saw everything: no watch had a gap, and no file of the history is cut."""
+"""The recorder saw everything: no watch had a gap, no part of it failed, and no file of the history is cut."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from harness.checks.units import clock_s, count, listed
-from harness.history.tables import ObjectEvent, ObjectEventType
+from harness.history.tables import FAILED_MARK, ObjectEvent, ObjectEventType
 from harness.verdict import Evidence, Finding, Role, Status
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ def recorder_complete(history: History) -> Finding:
         status = Status.FAIL
         reasons = list(dict.fromkeys(gap.reason or "no reason given" for gap in gaps))
         sentence = f"the recording has {count(len(gaps), 'gap')} ({listed(kinds)}): {listed(reasons, 2)}"
+    elif failed := [mark for mark in history.marks if mark.name == FAILED_MARK]:
+        status = Status.FAIL
+        sentence = f"a part of the recorder failed: {failed[0].value}: {failed[0].detail}"
+        evidence = tuple(Evidence(f"marks:{mark.index}", mark.t_ns, f"{mark.value}: {mark.detail}") for mark in failed)
     elif not seen:
         status, sentence = Status.UNKNOWN, "the recorder saw no object at all"
     else:

@@ -27,6 +27,8 @@ VERSION_MARK = "kubernetes_version"
 SERVER_TIME_MARK = "server_time"
 """The API server's time of day as it stood in that answer (ISO 8601, UTC, whole seconds); ``detail`` is how many clock
 seconds the answer took to come."""
+FAILED_MARK = "recorder_failed"
+"""A part of the recorder ended with an error: ``value`` is the error's class, ``detail`` its words."""
 
 RECORDED_KINDS: tuple[str, ...] = (
     "Pod", "Node", "Deployment", "ReplicaSet", "HorizontalPodAutoscaler", "PodDisruptionBudget", "EndpointSlice",

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from harness.clock import NS_PER_S
 from harness.errors import TargetError
-from harness.history.tables import SERVER_TIME_MARK, VERSION_MARK, WALL_CLOCK_MARK
+from harness.history.tables import FAILED_MARK, SERVER_TIME_MARK, VERSION_MARK, WALL_CLOCK_MARK
 from harness.history.writer import HistoryWriter
 from harness.kube.port import (
     DEPLOYMENT,
@@ -133,6 +133,7 @@ class Recorder:
             return
         tasks, self._tasks = self._tasks, []
         await self._note_clock_and_version()
+        await asyncio.gather(*(watch.confirm() for watch in self._watches))
         for task in tasks:
             task.cancel()
         results = await asyncio.gather(*tasks, return_exceptions=True)
@@ -141,7 +142,7 @@ class Recorder:
         self._writer.flush()
         for result in results:
             if isinstance(result, Exception):
-                self._mark("recorder_failed", type(result).__name__, str(result))
+                self._mark(FAILED_MARK, type(result).__name__, str(result))
 
     async def _note_clock_and_version(self) -> None:
         """At the start and at the end: what ``clocks_agree`` and ``versions_known`` go by. A server that does not

@@ -28,6 +28,8 @@ _RETRY_S = 0.1
 _ABSENT_RETRY_S = 5.0
 _TELLS_WITHIN_S = 2.0
 """A server sends what a new watch has missed at once."""
+_CONFIRMED_WITHIN_S, _CONFIRM_POLL_S = 5.0, 0.05
+"""For a list of everything by a server that is busy, and its events."""
 
 
 class _Silent(Exception):
@@ -116,6 +118,29 @@ class ResourceWatch:
                 self._go_blind(self._contact_ns, f"the recorder failed: {error!r}")
             if self._clock.now_ns() - started_ns < _RETRY_S * NS_PER_S:
                 await asyncio.sleep(_RETRY_S)
+
+    async def confirm(self) -> None:
+        """To be called before the end, while ``run`` goes on: a watch that says nothing may have nothing to say, or a
+        server that stands still. So what a list shows is to be known, or told at once; else nobody saw the time since
+        the server last spoke."""
+        if self._version is None:
+            return  # blind already, or there is nothing to be seen
+        contact_ns = self._contact_ns
+        why = "what happened at the end was not told"
+        try:
+            async with asyncio.timeout(_CONFIRMED_WITHIN_S):
+                found = await self._kube.list(self._resource)
+                listed, until = dict(map(_version, found.items)), int(found.resource_version)
+                while self._doubt or (listed != self._there and int(self._version or until) < until):
+                    await asyncio.sleep(_CONFIRM_POLL_S)
+                return
+        except NotFound:
+            return  # taken away with what served it, which is seen by its own objects
+        except TimeoutError:
+            pass
+        except (ConnectionError, ApiError) as error:
+            why = f"the API server could not be reached at the end: {error}"
+        self._go_blind(contact_ns, why)
 
     def close(self) -> None:
         """Blind at the end is a gap, too: nobody will list again."""

@@ -30,6 +30,8 @@ class FlakyKube(LocalKube):
         """Kinds whose next watch is told that its version is too old."""
         self.closing: set[str] = set()
         """Kinds whose next watch is closed at once."""
+        self.deaf: set[str] = set()
+        """Kinds whose watches that are open tell nothing any more."""
         self.waiting: dict[str, str] = {}
         """Answer of custom.metrics, by pod."""
         self.version = "v1.98.0"
@@ -52,6 +54,9 @@ class FlakyKube(LocalKube):
 
     def thaw(self) -> None:
         self._awake.set()
+
+    def deafen(self, kind: str) -> None:
+        self.deaf.add(kind)
 
     def go_down(self) -> None:
         self._down = True
@@ -106,6 +111,8 @@ class FlakyKube(LocalKube):
                     if not step.done() and not cut.done():
                         version = str(self._store.revision)
                         yield WatchEvent(EventType.BOOKMARK, {"metadata": {"resourceVersion": version}})
+                if resource.kind in self.deaf:
+                    await cut
                 if cut.done():
                     step.cancel()
                     raise WatchClosed("the connection broke")

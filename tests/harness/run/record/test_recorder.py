@@ -106,9 +106,10 @@ async def test_a_watch_that_breaks_and_resumes_is_no_gap(recording: Recording) -
         recording.kube.cut_watches()
         await recording.add(name)
         await asyncio.sleep(1)
+    assert recording.kube.lists == lists
     history = await recording.finish()
     assert pods(history) == [("LISTED", "first"), ("ADDED", "second"), ("ADDED", "third")]
-    assert gaps(history) == [] and recording.kube.lists == lists
+    assert gaps(history) == []
 
 
 async def test_an_absence_shorter_than_a_second_is_bridged(recording: Recording) -> None:
@@ -217,6 +218,48 @@ async def test_what_came_and_went_while_a_watch_was_frozen_is_a_gap(tmp_path: Pa
     history = await recording.finish()
     assert [gap.since_ns for gap in gaps(history)] == [S // 10]
     assert pods(history)[-2:] == [("LISTED", "first"), ("LISTED", "second")]
+
+
+async def test_a_server_that_stands_still_at_the_end_leaves_a_gap(recording: Recording) -> None:
+    """For so short a time that no bookmark is missed."""
+    await recording.recorder.start()
+    await recording.add("second")
+    await asyncio.sleep(5)
+    recording.kube.freeze()
+    await recording.add("third")
+    await asyncio.sleep(20)
+    history = await recording.finish()
+    assert pods(history) == [("LISTED", "first"), ("ADDED", "second"), ("GAP", "")]
+    (gap,) = gaps(history)
+    assert round((gap.since_ns or 0) / S) == 0 and gap.t_ns >= 25 * S
+
+
+async def test_a_server_that_is_down_at_the_end_leaves_a_gap(recording: Recording) -> None:
+    await recording.recorder.start()
+    await asyncio.sleep(5)
+    recording.kube.go_down()
+    history = await recording.finish()
+    assert "could not be reached at the end" in (gaps(history)[0].reason or "")
+
+
+async def test_one_watch_that_tells_nothing_any_more_leaves_a_gap(recording: Recording) -> None:
+    """The server answers, but on that connection nothing comes: what it lists is not known."""
+    await recording.recorder.start()
+    await asyncio.sleep(5)
+    recording.kube.deafen("Pod")
+    await recording.add("second")
+    await asyncio.sleep(5)
+    history = await recording.finish()
+    assert [gap.reason for gap in gaps(history)] == ["what happened at the end was not told"]
+    assert gaps(history, "Node") == []
+
+
+async def test_what_happens_just_before_the_end_is_waited_for(recording: Recording) -> None:
+    await recording.recorder.start()
+    await asyncio.sleep(5)
+    await recording.add("second")
+    history = await recording.finish()
+    assert pods(history) == [("LISTED", "first"), ("ADDED", "second")] and gaps(history) == []
 
 
 async def test_gone_lists_again_and_says_so(recording: Recording) -> None:
