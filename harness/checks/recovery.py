@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -70,8 +71,10 @@ def recovery(history: History, spec: RecoverySpec) -> Finding:
     cordons, nodes that are not Ready, pods on nodes that are gone or that end beyond their grace, claims without a
     node, gangs that are partly bound.
 
-    UNKNOWN when no disruptive fault came to its end, when the recording ends before the time was up (also that of what
-    was wrong already when the last fault was over, and still is), and when the recorder was blind meanwhile.
+    UNKNOWN when no disruptive fault came to its end, or one of them did not, when the recording ends before the time
+    was up (also that of what was wrong already when the last fault was over, and still is), and when the recorder was
+    blind meanwhile. Where nothing recorded says how many replicas are wanted (pods of no Deployment), all that were
+    ready when the first fault struck are to be so again, and it is unknown when they are not.
     """
     ends = fault_ends(history)
     if not ends:
@@ -86,8 +89,16 @@ def recovery(history: History, spec: RecoverySpec) -> Finding:
     late = back.steady_ns is None or back.steady_ns > due_ns
     early_end = back.steady_ns is None and history.recorded_until_ns < due_ns
     gap = blind(history, _BLINDING, start_ns)
+    open_ = never_over(history, ends)
+    unsure = ""
+    if not late and (were := _ready_when_struck(history)):
+        back, sure = heard_again(history, returned(history, start_ns, hold_ns, were), hold_ns), back
+        if back.steady_ns is None or back.steady_ns > due_ns:
+            back, unsure = sure, back.wants or f"not all of the {were} pods were ready again in time"
     wrong = _wrong(history, spec, back, late and not early_end, left)
-    if wrong and gap is None:
+    if open_:
+        status, sentence = Status.UNKNOWN, f"{listed(open_)} was never over, so nothing had to recover yet"
+    elif wrong and gap is None:
         status, sentence = Status.FAIL, "; ".join(wrong)
     elif gap is not None:
         status, sentence = Status.UNKNOWN, f"the recorder was blind for {gap.kind} after the last fault was over"
@@ -96,6 +107,8 @@ def recovery(history: History, spec: RecoverySpec) -> Finding:
     elif undecided:
         said = listed([f"{item.kind} {item.name} {item.what}" for item in undecided])
         status, sentence = Status.UNKNOWN, f"{said} when the recording ended, before its time was up"
+    elif unsure:
+        status, sentence = Status.UNKNOWN, f"{unsure}, and nothing recorded says how many are wanted"
     else:
         took = both((back.steady_ns or start_ns) - start_ns, scale)
         status = Status.PASS
@@ -114,10 +127,30 @@ def recovery(history: History, spec: RecoverySpec) -> Finding:
     return Finding("recovery", Role.CHECK, status, sentence, len(ends), numbers, rows, NEEDS, story=story)
 
 
+def never_over(history: History, ends: Sequence[FaultEvent]) -> list[str]:
+    """Disruptive faults that were injected and that nothing ended."""
+    over = {event.fault_id for event in ends}
+    return [event.fault_id for event in _struck(history) if event.fault_id not in over]
+
+
+def _struck(history: History) -> list[FaultEvent]:
+    return [f for f in history.faults if f.disruptive and f.stage is FaultStage.INJECTED]
+
+
+def _ready_when_struck(history: History) -> int:
+    """How many pods were ready when the first fault was to strike; 0 where an object says how many are wanted."""
+    if targets_of(history):
+        return 0
+    disruptive = {event.fault_id for event in _struck(history)}
+    at_ns = min(event.t_ns for event in history.faults if event.fault_id in disruptive)
+    there = [pod.at(at_ns) for pod in workload_pods(history)]
+    return sum(1 for obj in there if obj is not None and ready(obj) and not going(obj))
+
+
 def fault_ends(history: History) -> list[FaultEvent]:
     """For each injected disruptive fault the first event by which it was over. One that leaves nothing to undo and has
     no course of its own is over once it was seen: its heal, at the end of the run, heals nothing."""
-    injected = {f.fault_id for f in history.faults if f.disruptive and f.stage is FaultStage.INJECTED}
+    injected = {event.fault_id for event in _struck(history)}
     over: dict[str, FaultEvent] = {}
     seen: dict[str, FaultEvent] = {}
     for event in sorted(history.faults, key=lambda f: f.t_ns):
@@ -132,9 +165,9 @@ def fault_ends(history: History) -> list[FaultEvent]:
     return list(over.values())
 
 
-def returned(history: History, start_ns: int, hold_ns: int) -> Return:
-    """Walks through all versions of what matters from the fault's end on."""
-    world = _World(history)
+def returned(history: History, start_ns: int, hold_ns: int, wanted: int = 0) -> Return:
+    """Walks through all versions of what matters from the fault's end on. ``wanted``: pods, where no object says."""
+    world = _World(history, wanted)
     since: int | None = None
     wants = ""
     for t_ns, life, event in changes(world.all):
@@ -173,7 +206,8 @@ def heard_again(history: History, back: Return, hold_ns: int) -> Return:
 class _World:
     """What is wanted and what is there, kept up version by version."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, wanted: int) -> None:
+        self._wanted = wanted
         self._workload = {pod.uid for pod in workload_pods(history)}
         self._gangs = [(gang, {m.uid for m in gang.members}) for gang in gangs_of(history)]
         targets = targets_of(history)
@@ -205,6 +239,9 @@ class _World:
         serving = sum(1 for uid in self._workload if (pod := pods.get(uid)) and ready(pod) and not going(pod))
         if serving < wanted:
             return f"{serving} of {wanted} wanted replicas were ready"
+        done = sum(1 for uid in self._workload if (pod := pods.get(uid)) and _succeeded(pod))
+        if serving + done < self._wanted:
+            return f"{serving} pods were ready, of the {self._wanted} that were so when the first fault struck"
         if homeless := [name(pod) for pod in pods.values() if unschedulable(pod) and not node_of(pod)]:
             return f"{listed(sorted(homeless))} found no room"
         nodes = self._now["Node"]
@@ -217,6 +254,10 @@ class _World:
             if sized and 0 < bound < gang.need:
                 return f"{gang.group.name} had {bound} of {gang.need} members"
         return ""
+
+
+def _succeeded(pod: Json) -> bool:
+    return bool(pod.get("status", {}).get("phase") == "Succeeded")
 
 
 def name(obj: Json) -> str:
