@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from harness.checks.activity import Activity
 from harness.checks.dead_nodes import DeadNode
-from harness.checks.departures import PodFate, exit_code, restarted
+from harness.checks.departures import Fates, PodFate, exit_code, restarted
 from harness.checks.rows import Request
 from harness.checks.units import NS_PER_S, scenario_s, span_ns
 from harness.history.lives import ready
@@ -62,7 +62,7 @@ class Cause:
 
 def causes_of(
     lost: Sequence[Request],
-    fates: Mapping[str, PodFate],
+    fates: Fates,
     time_scale: float,
     dead: Mapping[str, DeadNode] = MappingProxyType({}),
     active: Activity | None = None,
@@ -70,7 +70,8 @@ def causes_of(
     """For each lost request the first cause that the recorded objects bear out. ``active`` is what all requests say of
     their pods."""
     fell = [fell_ns(row, active) for row in lost]
-    own = [_own(row, t_ns, fates.get(row.pod or ""), time_scale, dead) for row, t_ns in zip(lost, fell, strict=True)]
+    pods = [fates.then(row.pod, row.sent_ns) for row in lost]
+    own = [_own(row, t_ns, fate, time_scale, dead) for row, t_ns, fate in zip(lost, fell, pods, strict=True)]
     if active is not None:
         own = [cause or _not_yet(row, fates, active, time_scale) for row, cause in zip(lost, own, strict=True)]
         silent = _fallen_silent(lost, fell, own, fates, active)
@@ -83,7 +84,7 @@ def causes_of(
     found = [
         (_gateway(row, t_ns, orphans, active) if _without_reason(cause) else None)
         or cause
-        or Cause(UNEXPLAINED, _nothing_seen(row, fates.get(row.pod or "")))
+        or Cause(UNEXPLAINED, _nothing_seen(row, fates.then(row.pod, row.sent_ns)))
         for row, t_ns, cause in zip(lost, fell, own, strict=True)
     ]
     return [replace(cause, fell_ns=cause.fell_ns or t_ns) for cause, t_ns in zip(found, fell, strict=True)]
@@ -117,14 +118,15 @@ def fell_ns(row: Request, active: Activity | None = None) -> int | None:
     return last_ns if last_ns is not None and (patient or row.end_ns - last_ns > patience_ns) else row.end_ns
 
 
-def _not_yet(row: Request, fates: Mapping[str, PodFate], active: Activity, time_scale: float) -> Cause | None:
+def _not_yet(row: Request, fates: Fates, active: Activity, time_scale: float) -> Cause | None:
     """It waited in vain for a pod that was Ready, and that gave anybody its first token only later: it still loaded."""
     pod, sent_ns, end_ns = row.pod or "", row.sent_ns, row.end_ns
     first_ns = active.first_token_ns(pod)
     waited = row.outcome in (Outcome.STALLED, Outcome.DEADLINE) and row.first_token_ns is None
-    if not waited or pod not in fates or sent_ns is None or end_ns is None or first_ns is None or first_ns <= end_ns:
+    fate = fates.then(pod, sent_ns)
+    if not waited or fate is None or sent_ns is None or end_ns is None or first_ns is None or first_ns <= end_ns:
         return None
-    then = fates[pod].life.at(sent_ns)
+    then = fate.life.at(sent_ns)
     if then is None or not ready(then):
         return None
     after_s = scenario_s(first_ns - sent_ns, time_scale)
@@ -133,7 +135,7 @@ def _not_yet(row: Request, fates: Mapping[str, PodFate], active: Activity, time_
 
 def _fallen_silent(
     lost: Sequence[Request], fell: Sequence[int | None], own: Sequence[Cause | None],
-    fates: Mapping[str, PodFate], active: Activity,
+    fates: Fates, active: Activity,
 ) -> dict[int, Cause]:  # fmt: skip
     """Requests, two of a pod at least, that waited in vain for a pod that gave nobody a token from then on. Where the
     first of them did so before its pod was asked to go, that the pod went explains none of them."""
@@ -141,15 +143,17 @@ def _fallen_silent(
     for row, t_ns, cause in zip(lost, fell, own, strict=True):
         going = cause is not None and cause.name in (BEFORE_SIGTERM, SIGTERM, GRACE_END)
         pod = row.pod or ""
-        if (cause is not None and not going) or t_ns is None or pod not in fates or row.end_ns is None:
+        fate = fates.then(pod, row.sent_ns)
+        if (cause is not None and not going) or t_ns is None or fate is None or row.end_ns is None:
             continue
         last_ns = active.last_token_ns(pod, _EVER_NS) or 0
-        then = fates[pod].life.at(t_ns)
+        then = fate.life.at(t_ns)
         if last_ns <= t_ns + _NEAR_NS and row.end_ns > t_ns and (going or (then is not None and ready(then))):
             waiting.setdefault(pod, []).append((t_ns, row.request_id))
     found: dict[int, Cause] = {}
     for pod, rows in waiting.items():
-        asked = fates[pod].asked
+        fate = fates.then(pod, min(rows)[0])
+        asked = fate.asked if fate is not None else None
         if len(rows) > 1 and (asked is None or min(rows)[0] < asked.t_ns - _NEAR_NS):
             found |= dict.fromkeys(
                 (request for _, request in rows), Cause(SILENT, f"{pod} gave nobody a token any more")

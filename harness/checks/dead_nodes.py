@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.checks.departures import PodFate, exit_code
+from harness.checks.departures import Fates, PodFate, exit_code
 from harness.checks.rows import Rows, rows_of
 from harness.checks.units import NS_PER_S, listed
 from harness.history.lives import ready
@@ -34,14 +34,14 @@ class DeadNode:
         return f"the API goes on to call {self.node} Ready, and {listed(list(self.pods))} on it {verb} silent for good"
 
 
-def dead_nodes(history: History, fates: Mapping[str, PodFate]) -> dict[str, DeadNode]:
+def dead_nodes(history: History, fates: Fates) -> dict[str, DeadNode]:
     """By name. Judged from the clients' side: the last token of all pods of a node came at one moment, requests to them
     failed from then on, others were served on, and nothing in the API tells of it."""
     rows = rows_of(history)
     first, last, end = (rows.numbers(name) for name in ("first_token_ns", "last_token_ns", "end_ns"))
     named = ~rows.missing("node")
     on: dict[str, list[PodFate]] = {}
-    for fate in fates.values():
+    for fate in fates.lives:
         on.setdefault(fate.node_name, []).append(fate)
     found: dict[str, DeadNode] = {}
     for node, places in sorted(rows.places("node").items()):

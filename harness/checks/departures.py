@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -137,18 +137,39 @@ class PodFate:
 _ASKED = {False: "asked to go", True: "scaled away"}
 
 
-def pod_fates(history: History) -> dict[str, PodFate]:
-    """Every pod of the workload by name."""
+class Fates(dict[str, PodFate]):
+    """The pods of the workload by name: the last of each. A LeaderWorkerSet's or a StatefulSet's come again under their
+    names, so what is asked of all of them goes by ``lives``, and what is asked for a moment by ``then``."""
+
+    def __init__(self, lives: Sequence[PodFate]) -> None:
+        """In the order in which they came."""
+        super().__init__((fate.name, fate) for fate in lives)
+        self.lives = tuple(lives)
+        self._named: dict[str, list[PodFate]] = {}
+        for fate in lives:
+            self._named.setdefault(fate.name, []).append(fate)
+
+    def of(self, pod: str) -> Sequence[PodFate]:
+        """All that had this name."""
+        return self._named.get(pod, ())
+
+    def then(self, pod: str | None, t_ns: int | None) -> PodFate | None:
+        """The one that had this name last at that moment, the first of it where none had it yet."""
+        named = self.of(pod or "")
+        came = [fate for fate in named if t_ns is None or fate.life.born_ns <= t_ns]
+        return came[-1] if came else named[0] if named else None
+
+
+def pod_fates(history: History) -> Fates:
     nodes, scaled, closed = node_fates(history), pods_scaled_away(history), endpoints_closed(history)
-    fates: dict[str, PodFate] = {}
-    for pod in workload_pods(history):
+    fates: list[PodFate] = []
+    for pod in sorted(workload_pods(history), key=lambda pod: pod.born_ns):
         asked = pod.when(going)
         away = asked is not None and pod.uid in scaled
         node = nodes.get(node_of(pod.last))
-        fates[pod.name] = PodFate(
-            pod, asked, pod.when(terminal), node, away, closed.get(pod.name), history.run.kubelet_s
-        )
-    return fates
+        kubelet_s = history.run.kubelet_s
+        fates.append(PodFate(pod, asked, pod.when(terminal), node, away, closed.get(pod.name), kubelet_s))
+    return Fates(fates)
 
 
 def endpoints_closed(history: History) -> dict[str, int]:

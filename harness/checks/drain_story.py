@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +19,7 @@ from harness.history.tables import Outcome
 
 if TYPE_CHECKING:
     from harness.checks.causes import Cause
-    from harness.checks.departures import PodFate
+    from harness.checks.departures import Fates, PodFate
     from harness.history.reader import History
 
 _OBJECTS = 8
@@ -45,13 +45,11 @@ def counted(lost: Sequence[Request]) -> str:
     return f"{count(len(lost), 'request')} lost: {parts}"
 
 
-def drain_story(
-    history: History, allowed: int, lost: Sequence[tuple[Request, Cause]], fates: Mapping[str, PodFate]
-) -> str:
+def drain_story(history: History, allowed: int, lost: Sequence[tuple[Request, Cause]], fates: Fates) -> str:
     """Told of the first loss that anything bears out: what came after it may be its consequence."""
     explained = [pair for pair in lost if pair[1].explained]
     row, cause = min(explained or lost, key=lambda pair: (pair[1].fell_ns or pair[0].end_ns or 0, pair[0].request_id))
-    fate = fates.get(row.pod or "")
+    fate = fates.then(row.pod, row.sent_ns)
     longest_s = longest_stream_s(history)
     unexplained = len(lost) - len(explained)
     rest = f"; {unexplained} of them unexplained" if unexplained and explained else ""

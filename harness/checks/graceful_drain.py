@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.checks.causes import SIGTERM
-from harness.checks.departures import PodFate, pod_fates
+from harness.checks.departures import Fates, PodFate, pod_fates
 from harness.checks.drain_story import CUT, REFUSED, UNANSWERED, counted, drain_story, kind_of_loss
 from harness.checks.endings import set_aside
 from harness.checks.hurried import hurried_pods, hurried_rows, hurried_sentence, hurried_story, unseen_hooks
@@ -74,7 +74,7 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
     unrecorded = [row for row, _ in streams.lost if row.end_ns is None]
     proof = [row for row, cause in streams.lost if cause.explained or not (ended_early or row.end_ns is None)]
     lost_sentence = _lost_sentence(streams, spec, len(at_risk))
-    hurried = hurried_pods(fates.values(), history.run.time_scale)
+    hurried = hurried_pods(fates.lives, history.run.time_scale)
     lost = len(proof) > spec.streams_lost_max
     if lost or hurried:
         parts = [lost_sentence] if lost else []
@@ -89,7 +89,7 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
         status = Status.UNKNOWN
         sentence = "no stream was in flight when a pod or node was asked to go, so draining was not put to the test"
         sentence += f" ({count(streams.scaled, 'stream')} on pods that were scaled away)" if streams.scaled else ""
-    elif (unseen := unseen_hooks(history, fates.values())) is not None:
+    elif (unseen := unseen_hooks(history, fates.lives)) is not None:
         status = Status.UNKNOWN
         sentence = f"{_whole_sentence(streams, whole)}, but not whether preStop hooks ran to their end: {unseen}"
     else:
@@ -111,7 +111,7 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
         "refused_without_pod": len(streams.refused),
         "set_aside_at_run_end": streams.aside,
         "pre_stop_cut_short": len(hurried),
-        "pods_left": sum(1 for fate in fates.values() if fate.moments()),
+        "pods_left": sum(1 for fate in fates.lives if fate.moments()),
     }
     story = drain_story(history, spec.streams_lost_max, streams.lost, fates) if lost else ""
     story = hurried_story(history, hurried) if hurried and not lost else story
@@ -122,17 +122,17 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
     return Finding("graceful_drain", Role.CHECK, status, sentence, exercised, numbers, evidence, needs, story=story)
 
 
-def _said_at_once(row: Request, cause: Cause, fates: dict[str, PodFate], time_scale: float) -> bool:
+def _said_at_once(row: Request, cause: Cause, fates: Fates, time_scale: float) -> bool:
     """The server itself ended it, in words, as soon as it was told to stop: that is no matter of time, and a machine
     however crowded makes no server say so."""
-    fate = fates.get(row.pod or "")
+    fate = fates.then(row.pod, row.sent_ns)
     if cause.name != SIGTERM or row.outcome not in _IN_WORDS or fate is None or fate.asked is None:
         return False
     told_ns = fate.asked.t_ns + span_ns(fate.pre_stop_s, time_scale)
     return cause.fell_ns is not None and cause.fell_ns - told_ns <= _AT_ONCE_NS
 
 
-def _streams(history: History, fates: dict[str, PodFate]) -> _Streams:
+def _streams(history: History, fates: Fates) -> _Streams:
     table = rows_of(history)
     aside = set_aside(history, table)
     refused = refused_without_pod(table) & ~aside
@@ -140,24 +140,27 @@ def _streams(history: History, fates: dict[str, PodFate]) -> _Streams:
     faulted = any(event.disruptive and event.stage is FaultStage.INJECTED for event in history.faults)
     streams = (table.ok | table.cut | table.hung_up_by_plan) & ~aside
     hit, tested = _in_flight(table, fates, streams, faulted)
-    at_risk = {row.request_id: (row, fates[row.pod or ""]) for row in table.where(tested)}
+    there = ((row, fates.then(row.pod, row.sent_ns)) for row in table.where(tested))
+    at_risk = {row.request_id: (row, fate) for row, fate in there if fate is not None}
     closed = _terminating_since(history)
     for fate in fates.values():
         if fate.asked is not None:
             closed[fate.name] = min(fate.asked.t_ns, closed.get(fate.name, fate.asked.t_ns))
+    # The endpoints of one name are told apart by nobody.
+    closed = {pod: t_ns for pod, t_ns in closed.items() if len(fates.of(pod)) < 2}
     since = table.each("pod", {pod: t_ns + _ROUTING_NS for pod, t_ns in closed.items()})
     routed = table.where((table.numbers("sent_ns") > since) & ~aside)
     scaled = int((hit & ~tested).sum())
     return _Streams(at_risk, scaled, lost, table.where(refused), routed, int(aside.sum()))
 
 
-def _in_flight(table: Rows, fates: dict[str, PodFate], counted: Mask, faulted: bool) -> tuple[Mask, Mask]:
+def _in_flight(table: Rows, fates: Fates, counted: Mask, faulted: bool) -> tuple[Mask, Mask]:
     """Requests that were in flight when their pod or node was asked to go; and those of them that put the promise to
     the test, which being scaled away does not where a fault was injected."""
     sent, end = table.numbers("sent_ns"), table.numbers("end_ns")
     hit, tested = np.zeros(len(table), dtype=np.bool_), np.zeros(len(table), dtype=np.bool_)
     for pod, places in table.places("pod").items():
-        for moment in fates[pod].moments() if pod in fates else ():
+        for moment in (moment for fate in fates.of(pod) for moment in fate.moments()):
             own = places[counted[places] & (sent[places] <= moment.t_ns) & ~(end[places] <= moment.t_ns)]
             hit[own] = True
             if not (moment.scale_down and faulted):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.checks.departures import PodFate, pod_fates
+from harness.checks.departures import Fates, pod_fates
 from harness.checks.losses import losses
 from harness.checks.rows import Mask, Request, Rows, rows_of
 from harness.checks.units import clock_s, scenario_s, span_ns
@@ -54,7 +54,7 @@ class Case:
         return rows_of(self.history)
 
     @cached_property
-    def fates(self) -> dict[str, PodFate]:
+    def fates(self) -> Fates:
         return pod_fates(self.history)
 
     @cached_property

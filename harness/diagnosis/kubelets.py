@@ -22,9 +22,7 @@ _BLANK_S = 120.0
 
 
 def hooks(case: Case) -> Iterator[Suspect]:
-    early = sorted(
-        hurried_pods(case.fates.values(), case.scale), key=lambda h: h.fate.asked.t_ns if h.fate.asked else 0
-    )
+    early = sorted(hurried_pods(case.fates.lives, case.scale), key=lambda h: h.fate.asked.t_ns if h.fate.asked else 0)
     if not early:
         return
     hook_s = early[0].fate.pre_stop_s

@@ -236,7 +236,7 @@ def _grace_over(case: Case, own: Lost) -> Iterator[Suspect]:
 
 
 def _before_sigterm(case: Case, own: Lost) -> Iterator[Suspect]:
-    if early := hurried_pods(case.fates.values(), case.scale):
+    if early := hurried_pods(case.fates.lives, case.scale):
         names = {h.fate.name for h in early}
         own = [pair for pair in own if pair[0].pod not in names]
     if own:

@@ -23,7 +23,8 @@ def readiness(case: Case) -> Iterator[Suspect]:
     routed: dict[str, list[Request]] = {}
     fallen: dict[str, list[Request]] = {}
     for row in _unreached(case):
-        pods = [row.pod] if row.pod in case.fates else [n for n in _NAME.findall(row.reason or "") if n in case.fates]
+        named = [row.pod] if row.pod and row.pod in case.fates else _NAME.findall(row.reason or "")
+        pods = [name for name in named if name in case.fates]
         for pod in pods:
             then = case.fates[pod].life.at(row.sent_ns or 0)
             kind = routed if then is None or not ready(then) else fallen if _served_before(case, pod, row) else early
