@@ -25,7 +25,7 @@ from harness.history.lives import (
     unschedulable,
     workload_pods,
 )
-from harness.history.tables import FaultEvent, FaultStage
+from harness.history.tables import FaultEvent, FaultStage, ObjectEventType
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ def recovery(history: History, spec: RecoverySpec) -> Finding:
 
     The clock starts when the last disruptive fault is over (its own course, else its heal; one that leaves nothing to
     undo is over once it was seen). Left over is what is still there at the recording's end and had its time: taints and
-    cordons, nodes that are not Ready, pods on nodes that are gone or that end beyond their grace, claims without a
-    node, gangs that are partly bound.
+    cordons that came during it, nodes that are not Ready any more, pods on nodes that are gone or that end beyond their
+    grace, claims without a node, gangs that are partly bound.
 
     UNKNOWN when no disruptive fault came to its end, or one of them did not, when the recording ends before the time
     was up (also that of what was wrong already when the last fault was over, and still is), and when the recorder was
@@ -281,7 +281,7 @@ def leftovers(history: History, limit_ns: int, start_ns: int) -> tuple[list[Left
 def _nodes_left(history: History) -> list[Left]:
     found: list[Left] = []
     for node in lives(history.objects, "Node"):
-        if node.gone is not None:
+        if node.gone is not None or _was_so_before(node):
             continue
         keys = [t.get("key") for t in node.last.get("spec", {}).get("taints") or ()]
         if disrupted(node.last):
@@ -290,6 +290,13 @@ def _nodes_left(history: History) -> list[Left]:
         elif not ready(node.last):
             found.append(_left(node, "is not Ready", lambda obj: not ready(obj)))
     return found
+
+
+def _was_so_before(node: Life) -> bool:
+    """It was cordoned or not Ready before anybody looked, and is so still: somebody else's work."""
+    return node.seen[0].type is ObjectEventType.LISTED and not any(
+        ready(event.object) and not disrupted(event.object) for event in node.seen
+    )
 
 
 def _pods_left(history: History) -> list[Left]:
