@@ -137,13 +137,21 @@ def _struck(history: History) -> list[FaultEvent]:
     return [f for f in history.faults if f.disruptive and f.stage is FaultStage.INJECTED]
 
 
+def _first_ns(history: History) -> int:
+    """When the first of them was to strike."""
+    disruptive = {event.fault_id for event in _struck(history)}
+    return min((event.t_ns for event in history.faults if event.fault_id in disruptive), default=0)
+
+
+def _waits(pod: Json | None) -> bool:
+    return pod is not None and unschedulable(pod) and not node_of(pod)
+
+
 def _ready_when_struck(history: History) -> int:
     """How many pods were ready when the first fault was to strike; 0 where an object says how many are wanted."""
     if targets_of(history):
         return 0
-    disruptive = {event.fault_id for event in _struck(history)}
-    at_ns = min(event.t_ns for event in history.faults if event.fault_id in disruptive)
-    there = [pod.at(at_ns) for pod in workload_pods(history)]
+    there = [pod.at(_first_ns(history)) for pod in workload_pods(history)]
     return sum(1 for obj in there if obj is not None and ready(obj) and not going(obj))
 
 
@@ -215,6 +223,9 @@ class _World:
         nodes, pods, groups = (lives(history.objects, kind) for kind in ("Node", "Pod", "PodGroup"))
         self.all: list[Life] = [*nodes, *pods, *groups, *targets]
         self._was_ready: set[str] = set()
+        struck_ns = _first_ns(history)
+        self._waited_before = {pod.uid for pod in pods if _waits(pod.at(struck_ns)) and pod.uid not in self._workload}
+        """Pods of others that nobody had room for before the first fault."""
         self._went = ""
         """The workload itself, where somebody deleted it: then nobody wants a replica, and nothing serves."""
         self._now: dict[str, dict[str, Json]] = {"Node": {}, "Pod": {}, "PodGroup": {}, "target": {}}
@@ -242,7 +253,7 @@ class _World:
         done = sum(1 for uid in self._workload if (pod := pods.get(uid)) and _succeeded(pod))
         if serving + done < self._wanted:
             return f"{serving} pods were ready, of the {self._wanted} that were so when the first fault struck"
-        if homeless := [name(pod) for pod in pods.values() if unschedulable(pod) and not node_of(pod)]:
+        if homeless := [name(p) for uid, p in pods.items() if uid not in self._waited_before and _waits(p)]:
             return f"{listed(sorted(homeless))} found no room"
         nodes = self._now["Node"]
         if bad := [name(nodes[uid]) for uid in self._was_ready & nodes.keys() if not steady(nodes[uid])]:
