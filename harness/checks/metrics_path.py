@@ -62,9 +62,9 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
     the size as it is: taking replicas away then is wrong whatever the limits say; also when KEDA's `fallback` gives it
     a number in place of one. Of an autoscaler that goes by CPU or memory that is all that is judged.
 
-    UNKNOWN without an autoscaler that reads such a metric, or that could not read its CPU for a minute, when nothing of
-    it was ever read, when requests never waited for long enough, when the recorder itself was not there while nothing
-    was read, and when it was blind for sizes, autoscalers or pods and saw nothing wrong.
+    UNKNOWN without an autoscaler of the workload that reads such a metric, or that could not read its CPU for a minute,
+    when nothing of it was ever read, when requests never waited for long enough, when the recorder itself was not there
+    while nothing was read, and when it was blind for sizes, autoscalers or pods and saw nothing wrong.
     """
     seen = _look(history, spec)
     wrong = _wrong(history, spec, seen)
@@ -92,26 +92,26 @@ def metrics_path(history: History, spec: MetricsPathSpec) -> Finding:
 
 def _look(history: History, spec: MetricsPathSpec) -> _Seen:
     kept = {s.uid: {n: t for n, t in pod_metrics(s.last).items() if counts_waiting(n)} for s in autoscalers(history)}
-    metrics = {name: target for own in kept.values() for name, target in own.items()}
-    read = {name: readings(history, name) for name in metrics}
+    metrics = list(dict.fromkeys(pair for own in kept.values() for pair in own.items()))
+    read = {name: readings(history, name) for name, _ in metrics}
     limit_ns, hole_ns = (span_ns(s, history.run.time_scale) for s in (spec.seen_s_max, spec.hole_s_max))
     other = sourced(history)
-    pressures = [p for name, target in metrics.items() for p in pressures_of(history, name, target, read[name])]
+    pressures = [p for name, target in metrics for p in pressures_of(history, name, target, read[name])]
     pressures += [p for each in other for p in told_pressures(history, each)]
     for each in other:
         kept[each.scaler][each.metric] = each.target
     judged = [p for p in pressures if p.seen_ns is not None or p.end_ns - p.start_ns > limit_ns]
     slow = [p for p in judged if p.lag_ns is None or p.lag_ns > limit_ns]
     blind_ns = min(hole_ns, span_ns(_BLIND_S, history.run.time_scale))
-    gone = [h for name in metrics for h in holes_of(history, name, read[name], blind_ns)]
+    gone = [h for name in read for h in holes_of(history, name, read[name], blind_ns)]
     gone += [h for each in other for h in told_holes(history, each, blind_ns)]
     borne = [h for each in resources(history) for h in told_holes(history, each, blind_ns)]
     gone += borne
     holes = [h for h in gone if h.end_ns - h.start_ns > hole_ns]
-    old = [e for n, target in metrics.items() for e in echoes(n, target, read[n], rows_of(history), limit_ns)]
+    old = [e for n, target in metrics for e in echoes(n, target, read[n], rows_of(history), limit_ns)]
     steps = blind_steps(history, gone)
     stale = stale_steps(history, kept, gone, steps, limit_ns)
-    names = sorted({*metrics, *(each.metric for each in other)})
+    names = sorted({*read, *(each.metric for each in other)})
     was_read = any(read.values()) or any(each.steps for each in other)
     watched = [h for h in holes if h.watched]
     return _Seen(judged, slow, watched, steps, stale, old, gone, borne, len(watched) < len(holes), names, was_read)

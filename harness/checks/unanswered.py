@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.checks.units import NS_PER_S
-from harness.history.autoscaler import needs
+from harness.history.autoscaler import autoscalers, needs
 from harness.history.lives import lives
 from harness.history.scaleup import LOAD_STEP
 
@@ -47,7 +47,7 @@ def unanswered_rise(history: History, limit_ns: int) -> Unanswered | None:
 
 def _room(history: History) -> tuple[int, int] | None:
     """(replicas, most allowed) of the scaled workload, where every recorded state had room to grow."""
-    for life in lives(history.objects, "HorizontalPodAutoscaler"):
+    for life in autoscalers(history):
         spec = life.last.get("spec", {})
         target = spec.get("scaleTargetRef", {})
         most = int(spec.get("maxReplicas", 0))

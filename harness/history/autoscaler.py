@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from harness.clock import NS_PER_S
-from harness.history.lives import Json, Life, lives
+from harness.history.lives import Json, Life, lives, owner_of, template_labels, workload_pods
 from harness.history.recording import once
+from harness.selectors import parse_selector
 
 if TYPE_CHECKING:
     from harness.history.reader import History
@@ -50,8 +51,28 @@ class Need:
         return self.above_ns[-1]
 
 
+@once
 def autoscalers(history: History) -> tuple[Life, ...]:
-    return lives(history.objects, "HorizontalPodAutoscaler")
+    """Those of the workload: a cluster has others, and what they read and do is not ours to judge."""
+    found = lives(history.objects, "HorizontalPodAutoscaler")
+    return tuple(scaler for scaler in found if not _anothers(history, scaler))
+
+
+def _anothers(history: History, scaler: Life) -> bool:
+    """Whether what it scales is surely not the workload: in another namespace, or recorded with a pod template that the
+    workload's selector does not match, and without a pod of the workload."""
+    workload = history.run.workload
+    if (namespace := workload.get("namespace")) and scaler.namespace != namespace:
+        return True
+    kind = str((scaler.last.get("spec", {}).get("scaleTargetRef") or {}).get("kind"))
+    targets = [target for target in lives(history.objects, kind) if scales(scaler, target)]
+    labels = [template_labels(target.last) for target in targets]
+    selector = parse_selector(workload.get("selector", ""))
+    if not labels or any(own is None or selector.matches(own) for own in labels):
+        return False
+    owners = {owner_of(pod.last) for pod in workload_pods(history)}
+    owners |= {owner_of(life.last) for life in lives(history.objects, "ReplicaSet") if life.uid in owners}
+    return not any(target.uid in owners for target in targets)
 
 
 def scales(autoscaler: Life, target: Life) -> bool:
@@ -100,12 +121,9 @@ def readings(history: History, metric: str) -> list[Reading]:
     return [Reading(t, pods) for t, pods in sorted(scraped.items())]
 
 
-def _kept(history: History) -> dict[str, float]:
-    """What the autoscalers were told to keep, by metric."""
-    kept: dict[str, float] = {}
-    for autoscaler in autoscalers(history):
-        kept |= pod_metrics(autoscaler.last)
-    return kept
+def _kept(history: History) -> list[tuple[str, float]]:
+    """Each metric with what an autoscaler was told to keep of it: two may keep different values of one."""
+    return list(dict.fromkeys(pair for scaler in autoscalers(history) for pair in pod_metrics(scaler.last).items()))
 
 
 @once
@@ -114,7 +132,7 @@ def needs(history: History) -> list[Need]:
     seconds; readings that are missing end nothing."""
     pause_ns = round(PAUSE_S / history.run.time_scale * NS_PER_S)
     found: list[Need] = []
-    for metric, target in _kept(history).items():
+    for metric, target in _kept(history):
         above: list[int] = []
         met_ns: int | None = None
         for reading in readings(history, metric):

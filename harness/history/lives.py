@@ -131,6 +131,12 @@ def labels_of(obj: Json) -> dict[str, str]:
     return dict(obj.get("metadata", {}).get("labels") or {})
 
 
+def template_labels(obj: Json) -> dict[str, str] | None:
+    """Of the pods that it makes; None where its template does not tell, as in a cut recording."""
+    labels = ((obj.get("spec", {}).get("template") or {}).get("metadata") or {}).get("labels")
+    return dict(labels) if labels else None
+
+
 def owner_of(obj: Json) -> str:
     """The uid of the controlling owner."""
     owners = obj.get("metadata", {}).get("ownerReferences") or ()
