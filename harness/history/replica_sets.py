@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from harness.history.lives import Life, condition, going, lives, owner_of, terminal, workload_pods
+from harness.history.lives import (
+    Life,
+    condition,
+    going,
+    lives,
+    owner_of,
+    template_labels,
+    terminal,
+    workload_pods,
+)
 from harness.history.tables import ObjectEvent, ObjectEventType
+from harness.selectors import parse_selector
 
 if TYPE_CHECKING:
     from harness.history.reader import History
@@ -33,7 +43,7 @@ class Slot:
     event: ObjectEvent | None
     predecessor: str = ""
     withdrawn_ns: int | None = None
-    """When the size was lowered again before any pod had been made for it."""
+    """When the size was lowered again, or its set deleted, before any pod had been made for it."""
 
 
 def assign(history: History) -> list[tuple[Slot, Life | None]]:
@@ -47,11 +57,30 @@ def assign(history: History) -> list[tuple[Slot, Life | None]]:
     filled: list[tuple[Slot, Life | None]] = []
     for owner, own in owned.items():
         filled += _assign_set(sets.get(owner), own)
+    for life in _without_pods(history, sets, owned):
+        filled += _assign_set(life, ())
     last_ns = history.recorded_until_ns - _TAIL_NS
     came = [
         (slot, pod) for slot, pod in filled if (pod.born_ns >= start_ns if pod else start_ns <= slot.t_ns < last_ns)
     ]
     return sorted(came, key=lambda pair: (pair[0].t_ns, pair[1].born_ns if pair[1] else 0))
+
+
+def _without_pods(history: History, sets: Mapping[str, Life], owned: Collection[str]) -> list[Life]:
+    """ReplicaSets of the workload, known by their pod template, where no pod was ever made: neither for them nor for
+    another set of their Deployment, so that no rollout is taken for them."""
+    workload = history.run.workload
+    selector = parse_selector(workload.get("selector", ""))
+    known = {owner_of(sets[uid].last) for uid in owned if uid in sets} - {""}
+    return [
+        life
+        for uid, life in sets.items()
+        if uid not in owned
+        and owner_of(life.last) not in known
+        and life.namespace == workload.get("namespace", "")
+        and (labels := template_labels(life.last)) is not None
+        and selector.matches(labels)
+    ]
 
 
 def _assign_set(owner: Life | None, pods: Sequence[Life]) -> list[tuple[Slot, Life | None]]:
@@ -84,7 +113,11 @@ def _assign_set(owner: Life | None, pods: Sequence[Life]) -> list[tuple[Slot, Li
         else:
             slot = open_slots.pop(0) if open_slots else Slot(item.born_ns, Origin.ADDED, item.seen[0])
             filled.append((slot, item))
-    return filled + [(slot, None) for slot in open_slots]
+    gone_ns = owner.gone.t_ns if owner is not None and owner.gone is not None else None
+    for slot in open_slots:
+        added = slot.origin is Origin.ADDED
+        filled.append((replace(slot, withdrawn_ns=gone_ns) if added else slot, None))
+    return filled
 
 
 def replica_steps(life: Life) -> Iterable[tuple[int, int, ObjectEvent]]:
