@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from harness.checks.story import moment, tell, who
 from harness.checks.units import NS_PER_S, both, count, listed, scenario_s, span_ns
 from harness.history.autoscaler import autoscalers, needs, readable_ns, replicas_min, scales
 from harness.history.lives import Life, condition, lives, owner_of, workload_pods
-from harness.history.replica_sets import replica_steps
+from harness.history.replica_sets import leaving, replica_steps
 from harness.history.scaleup import LOAD_STEP
 from harness.history.tables import FaultStage, ObjectEvent, ObjectEventType
 from harness.verdict import Evidence, Finding, Role, Status, Value
@@ -31,19 +31,25 @@ _SIZES = frozenset({"Deployment", "ReplicaSet", "HorizontalPodAutoscaler"})
 _BLINDING = _SIZES | {"Pod", "Node"}
 _SAME_MOMENT_NS = NS_PER_S // 4
 """How far apart the same moment may be received by the load and by the recorder."""
+_ACTS_NS = NS_PER_S
+"""Within this a controller makes of a size what is there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Excursion:
     """A time above the floor. ``over_ns`` is when the last need for it ended: the last raise, or the last time that
-    the autoscaler's metric was read above its target."""
+    the autoscaler's metric was read above its target. ``until_ns`` is when it ended: at the floor, with the object
+    itself, or with the recording."""
 
     target: Life
     floor: int
     peak: int
     start: ObjectEvent
     over_ns: int
+    until_ns: int
     back: ObjectEvent | None
+    kept: tuple[str, ...] = ()
+    """Pods beyond the floor that nobody asked to go from ``back`` to ``until_ns``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +81,20 @@ def scale_down(history: History, spec: ScaleDownSpec) -> Finding:
     Each time above the floor puts it to the test. Turning back is no thrash where a load step explains it, and a node
     hit by a fault is not short-lived by choice. A stream cut on a pod that was scaled away is its own proof.
 
-    UNKNOWN when the workload was never above its floor, when the recording ends before the time was up, and when the
-    recorder was blind meanwhile: for sizes, or also for pods and nodes where nothing was seen to be wrong. Also when a
-    stream was cut in the very moment in which its pod was scaled away, for either may have come first.
+    The size that is wanted is not enough: it is not back while more pods than that are there that nobody asked to go.
+
+    UNKNOWN when the workload was never above its floor, when the recording ends before the time was up or what has the
+    size is deleted before that, and when the recorder was blind meanwhile: for sizes, or also for pods and nodes where
+    nothing was seen to be wrong. Also when a stream was cut in the very moment in which its pod was scaled away, for
+    either may have come first.
     """
     excursions = [e for target in targets_of(history) for e in excursions_of(history, target)]
     seen = _look(history, spec, excursions)
     wrong = _wrong(history, spec, seen)
     tested = len(excursions) - len(seen.undecided)
     since_ns = excursions[0].start.t_ns if excursions else 0
-    hidden, gap = blind(history, _SIZES, since_ns), blind(history, _BLINDING, history.run.load_start_ns)
+    shown_by = _SIZES | ({"Pod"} if any(e.kept for e in seen.late) else frozenset())
+    hidden, gap = blind(history, shown_by, since_ns), blind(history, _BLINDING, history.run.load_start_ns)
     lost = len(seen.lost) > spec.streams_lost_max
     if wrong and (lost or hidden is None):
         status, sentence = Status.FAIL, "; ".join(wrong)
@@ -101,9 +111,8 @@ def scale_down(history: History, spec: ScaleDownSpec) -> Finding:
     elif seen.undecided:
         e = seen.undecided[0]
         status = Status.UNKNOWN
-        sentence = (
-            f"{e.target.name} was still above its floor of {e.floor}, but the recording ends before its time was up"
-        )
+        ended = f"{e.target.name} was deleted" if e.target.gone else "the recording ends"
+        sentence = f"{e.target.name} was still above its floor of {e.floor}, but {ended} before its time was up"
     elif len(seen.lost) + len(seen.perhaps) > spec.streams_lost_max:
         row = seen.perhaps[0]
         status = Status.UNKNOWN
@@ -113,11 +122,12 @@ def scale_down(history: History, spec: ScaleDownSpec) -> Finding:
         )
     else:
         status, sentence = Status.PASS, _good(history, spec, excursions, seen.at_risk)
-    slowest = max((e.back.t_ns - e.over_ns for e in excursions if e.back), default=None)
+    returned = [e for e in excursions if e.back and not e.kept]
+    slowest = max((e.until_ns - e.over_ns for e in returned), default=None)
     numbers: dict[str, Value] = {
         "floor_s_max": spec.floor_s_max,
         "above_floor": len(excursions),
-        "returned": sum(1 for e in excursions if e.back),
+        "returned": len(returned),
         "return_s_worst": None if slowest is None else scenario_s(slowest, history.run.time_scale),
         "late": len(seen.late),
         "reversals": len(seen.reversals),
@@ -161,12 +171,34 @@ def excursions_of(history: History, target: Life) -> list[Excursion]:
         elif n > floor:
             peak, raised_ns = max(peak, n), max(t, start_ns) if n > before else raised_ns
         elif open_ is not None:
-            found.append(Excursion(target, floor, peak, open_, _over(above, raised_ns, t), event))
+            found.append(Excursion(target, floor, peak, open_, _over(above, raised_ns, t), t, event))
             open_ = None
         before = n
+    last_ns = target.gone.t_ns if target.gone else history.recorded_until_ns
     if open_ is not None:
-        found.append(Excursion(target, floor, peak, open_, _over(above, raised_ns, history.recorded_until_ns), None))
-    return [e for e in found if e.back is None or e.back.t_ns >= start_ns]
+        found.append(Excursion(target, floor, peak, open_, _over(above, raised_ns, last_ns), last_ns, None))
+    return [_with_pods(history, e, last_ns) for e in found if e.until_ns >= start_ns]
+
+
+def _with_pods(history: History, e: Excursion, last_ns: int) -> Excursion:
+    """Lowered in name only, where more pods than the floor were there when its size was, and none was asked to go until
+    it was raised again, deleted, or the recording ended."""
+    if e.back is None:
+        return e
+    back_ns = e.back.t_ns
+    raised = (step.t_ns for before, after, step in replica_steps(e.target) if step.t_ns > back_ns and after > before)
+    until_ns = next(raised, last_ns)
+    if until_ns - back_ns < _ACTS_NS:
+        return e
+    left = ((pod, leaving(pod)) for pod in pods_of(history, e.target) if pod.born_ns <= back_ns)
+    kept = sorted(pod.name for pod, went in left if went is None or went.t_ns > until_ns)
+    return replace(e, until_ns=until_ns, kept=tuple(kept)) if len(kept) > e.floor else e
+
+
+def pods_of(history: History, target: Life) -> list[Life]:
+    """Of the workload's pods those that the target has made, itself or by its ReplicaSets."""
+    sets = {life.uid for life in lives(history.objects, "ReplicaSet") if owner_of(life.last) == target.uid}
+    return [pod for pod in workload_pods(history) if owner_of(pod.last) in sets | {target.uid}]
 
 
 def _over(above: list[int], raised_ns: int, until_ns: int) -> int:
@@ -187,9 +219,8 @@ def reversals_of(history: History, target: Life, within_ns: int) -> list[Reversa
 
 def _look(history: History, spec: ScaleDownSpec, excursions: list[Excursion]) -> _Seen:
     limit = span_ns(spec.floor_s_max, history.run.time_scale)
-    until = history.recorded_until_ns
-    late = [e for e in excursions if (e.back.t_ns if e.back else until) - e.over_ns > limit]
-    undecided = [e for e in excursions if e.back is None and e not in late]
+    late = [e for e in excursions if e.until_ns - e.over_ns > limit]
+    undecided = [e for e in excursions if (e.back is None or e.kept) and e not in late]
     within = span_ns(spec.reversal_s_min, history.run.time_scale)
     turned = [r for target in targets_of(history) for r in reversals_of(history, target, within)]
     return _Seen(late, undecided, turned, _short_lived(history, spec), _at_risk(history), *_lost(history))
@@ -239,8 +270,10 @@ def _wrong(history: History, spec: ScaleDownSpec, seen: _Seen) -> list[str]:
         pods = listed(sorted({row.pod or "" for row, _ in seen.lost}))
         parts.append(f"{count(len(seen.lost), 'stream')} lost on pods that were scaled away ({pods})")
     for e in seen.late:
-        took = (e.back.t_ns if e.back else history.recorded_until_ns) - e.over_ns
+        took = e.until_ns - e.over_ns
         what = f"was back at its floor of {e.floor} late" if e.back else f"was still above its floor of {e.floor}"
+        if e.kept:
+            what = f"still had {len(e.kept)} pods that nobody asked to go, at a floor of {e.floor}"
         parts.append(
             f"{e.target.name} {what}, {both(took, scale)} after the last need (limit {spec.floor_s_max:.0f} s)"
         )
@@ -259,7 +292,7 @@ def _wrong(history: History, spec: ScaleDownSpec, seen: _Seen) -> list[str]:
 
 
 def _good(history: History, spec: ScaleDownSpec, excursions: list[Excursion], at_risk: int) -> str:
-    slowest = max(e.back.t_ns - e.over_ns for e in excursions if e.back)
+    slowest = max(e.until_ns - e.over_ns for e in excursions)
     work = f"all {count(at_risk, 'stream')} on pods that were scaled away ended whole"
     if not at_risk:
         work = "no pod that was scaled away had a stream in it, so that was not put to the test"
@@ -310,13 +343,17 @@ def _story(history: History, spec: ScaleDownSpec, seen: _Seen) -> str:
 
 def _sooner(history: History, e: Excursion) -> str:
     """Its window can be shortened only where the autoscaler itself says that it waits for it."""
+    if e.kept:
+        return "see why the controller of its ReplicaSets deletes no pod"
     scaler = next((a for a in autoscalers(history) if scales(a, e.target)), None)
     waits = scaler is not None and condition(scaler.last, "AbleToScale").get("reason") == "ScaleDownStabilized"
     return "shorten the autoscaler's scale-down window or policy, or allow more time" if waits else ""
 
 
 def _why_late(history: History, e: Excursion) -> str:
-    """What the autoscaler itself said of it last."""
+    """What the autoscaler itself said of it last; where it had lowered the size, that is not why."""
+    if e.kept and e.back:
+        return f"its size was lowered {moment(history, e.back.t_ns)}, and nobody asked {listed(list(e.kept))} to go"
     scaler = next((a for a in autoscalers(history) if scales(a, e.target)), None)
     conditions = (scaler.last.get("status", {}).get("conditions") or ()) if scaler else ()
     reasons = [f"{c['type']} {c.get('status')} ({c['reason']})" for c in conditions if c.get("reason")]
@@ -340,6 +377,7 @@ def _evidence(history: History, seen: _Seen, excursions: list[Excursion]) -> tup
         found.append(Evidence(f"objects:{node.seen[0].index}", node.born_ns, text, {"node": node.name}))
     for e in sorted(excursions, key=lambda e: e not in seen.late):
         after = f"back {both(e.back.t_ns - e.over_ns, scale)} after the last need" if e.back else "never back"
+        after += f", but nobody asked {listed(list(e.kept))} to go" if e.kept else ""
         text = f"{e.target.name} above its floor of {e.floor}, up to {e.peak}: {after}"
         facts: dict[str, Value] = {"target": e.target.name, "floor": e.floor, "peak": e.peak, "over_ns": e.over_ns}
         found.append(Evidence(f"objects:{(e.back or e.start).index}", e.start.t_ns, text, facts))

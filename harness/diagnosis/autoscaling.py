@@ -217,9 +217,8 @@ def _never_down(case: Case, scaler: Life, target: Life) -> Iterator[Suspect]:
     if not case.number("scale_down", "late"):
         return
     window = case.ns(_window(scaler.last, "scaleDown") + _HESITATES_S)
-    until = case.history.recorded_until_ns
     for e in excursions_of(case.history, target):
-        end = e.back.t_ns if e.back else until
+        end = e.back.t_ns if e.back else e.until_ns
         low = _low_since(case, scaler, e.over_ns, e.floor)
         if low is None or end - low <= window or condition(scaler.last, "ScalingActive").get("status") == "False":
             continue
