@@ -6,6 +6,7 @@ that says nothing for longer than the server's bookmarks let it: what a server t
 But there are none of a resource of which there was no event since the server started (kubernetes v1.37,
 k8s.io/apiserver storage/cacher, ``dispatchBookmarks``), nor of Events, which have no watch cache. So a silent watch is
 believed where a new list shows what is known, and a new watch from its last version has nothing to tell up to there.
+The end of the recording waits for no bookmark: the server is asked once more, and what it does not confirm is a gap.
 """
 
 from __future__ import annotations
@@ -19,7 +20,18 @@ from harness.clock import NS_PER_S
 from harness.hiding import without_secrets
 from harness.history.tables import ObjectEventType
 from harness.history.writer import ObjectsWriter
-from harness.kube.port import ApiError, EventType, Gone, Json, Kube, NotFound, Resource, WatchClosed, WatchEvent
+from harness.kube.port import (
+    ApiError,
+    EventType,
+    Gone,
+    Json,
+    Kube,
+    NotFound,
+    ObjectList,
+    Resource,
+    WatchClosed,
+    WatchEvent,
+)
 from harness.run.record.state import LiveState
 
 UNREACHABLE_NS = NS_PER_S
@@ -28,8 +40,9 @@ _RETRY_S = 0.1
 _ABSENT_RETRY_S = 5.0
 _TELLS_WITHIN_S = 2.0
 """A server sends what a new watch has missed at once."""
-_CONFIRMED_WITHIN_S, _CONFIRM_POLL_S = 5.0, 0.05
-"""For a list of everything by a server that is busy, and its events."""
+ENDS_WITHIN_S = 5.0
+"""What a server has to confirm up to the end, a doubt included; one that is frozen costs that much once."""
+_LOOKS_EVERY_S = 0.02
 
 
 class _Silent(Exception):
@@ -76,6 +89,8 @@ class ResourceWatch:
         """Versions of the objects that are known to be there, by uid."""
         self._doubt = ""
         """Why the watch may be frozen, until a list shows whether it is."""
+        self._unconfirmed = ""
+        """Why nobody knows whether the watch told all up to the end."""
         self.known = asyncio.Event()
         """Set once the resource was listed, or is known to be absent."""
         self.error: Exception | None = None
@@ -120,30 +135,40 @@ class ResourceWatch:
                 await asyncio.sleep(_RETRY_S)
 
     async def confirm(self) -> None:
-        """To be called before the end, while ``run`` goes on: a watch that says nothing may have nothing to say, or a
-        server that stands still. So what a list shows is to be known, or told at once; else nobody saw the time since
-        the server last spoke."""
-        if self._version is None:
-            return  # blind already, or there is nothing to be seen
-        contact_ns = self._contact_ns
-        why = "what happened at the end was not told"
+        """At the end, while ``run`` still goes on: a list that shows what the watch has told, or that the watch has
+        gone beyond. A watch that is quiet may just as well be frozen, and no bookmark will tell any more."""
+        why = "no answer"
         try:
-            async with asyncio.timeout(_CONFIRMED_WITHIN_S):
-                found = await self._kube.list(self._resource)
-                listed, until = dict(map(_version, found.items)), int(found.resource_version)
-                while self._doubt or (listed != self._there and int(self._version or until) < until):
-                    await asyncio.sleep(_CONFIRM_POLL_S)
-                return
-        except NotFound:
-            return  # taken away with what served it, which is seen by its own objects
+            async with asyncio.timeout(ENDS_WITHIN_S):
+                while self._version is not None:
+                    try:
+                        found = await self._kube.list(self._resource)
+                        await self._told_up_to(found)
+                        return
+                    except NotFound:
+                        return  # removed by now: the watch told of what it had
+                    except (ApiError, OSError) as error:
+                        why = str(error)
+                        await asyncio.sleep(_RETRY_S)
         except TimeoutError:
-            pass
-        except (ConnectionError, ApiError) as error:
-            why = f"the API server could not be reached at the end: {error}"
-        self._go_blind(contact_ns, why)
+            self._unconfirmed = f"the API server did not confirm the recording's last moments: {why}"
+        except Exception as error:  # a defect of ours must not end the recording in silence
+            _log.exception("asking for the last of %s failed", self._resource.plural)
+            self._unconfirmed = f"the recorder failed: {error!r}"
+
+    async def _told_up_to(self, found: ObjectList) -> None:
+        """Returns once it has, or is known to be blind."""
+        there, until = dict(map(_version, found.items)), int(found.resource_version)
+        while self._version is not None:
+            if not self._doubt and (self._there == there or int(self._version) >= until):
+                return
+            await asyncio.sleep(_LOOKS_EVERY_S)
 
     def close(self) -> None:
-        """Blind at the end is a gap, too: nobody will list again."""
+        """Blind at the end is a gap, too: nobody will list again. So is what was in doubt, or was not confirmed."""
+        why = self._doubt or self._unconfirmed
+        if why and self._version is not None:
+            self._go_blind(self._contact_ns, why)
         if self._blind_since_ns is not None:
             self._end_gap(self._clock.now_ns())
 
