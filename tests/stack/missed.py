@@ -18,7 +18,7 @@ from proving import NS, WITHIN_S, is_true
 
 from harness.errors import TargetError
 from harness.kube.http import HttpKube
-from harness.kube.port import NODE, ApiError, Json, Resource
+from harness.kube.port import DEPLOYMENT, NODE, ApiError, Json, Resource
 
 LOOK_S = 0.25
 NODE_GRACE_S = 50.0
@@ -128,13 +128,18 @@ class Read(Missed):
 @dataclass(slots=True)
 class Made(Missed):
     """One object that is taken, and of which the component makes others: of it objects of ``of`` have to come that name
-    it as their owner."""
+    it as their owner. ``about``: a Deployment that it is about."""
 
     what: str
     kind: str
     body: Json
     of: Resource
+    about: Json | None = None
     _names: list[str] = field(default_factory=list)
+
+    async def before(self, at: Place, how: str) -> None:
+        if self.about is not None and not self._names:
+            await at.kube.create(DEPLOYMENT, self.about)
 
     async def meanwhile(self, at: Place, how: str) -> str:
         self._names.append(await at.create(self.kind, self.body))
@@ -146,7 +151,9 @@ class Made(Missed):
     async def is_back(self, at: Place) -> bool:
         found = (await at.kube.list(self.of, NS)).items
         owners = [owner["name"] for obj in found for owner in obj["metadata"].get("ownerReferences") or ()]
-        return self._names[-1] in owners
+        if (made := self._names[-1] in owners) and self.about is not None:  # the next one is about the same
+            await at.delete(self.kind, self._names[-1])
+        return made
 
 
 @dataclass(slots=True)
@@ -194,4 +201,5 @@ def _annotations(obj: Json) -> Json:
 
 
 def _short(message: str) -> str:
+    message = " ".join(message.split())
     return message if len(message) < 120 else f"{message[:60]} … {message[-55:]}"

@@ -47,7 +47,7 @@ SET = {"replicatedJobs": [{"name": "w", "replicas": 1, "template": {"spec": JOB}
 HEAD = {"template": template({"cpu": "1"}), "rayStartParams": {}}
 RAY = {"rayVersion": "2.52.0", "headGroupSpec": HEAD}
 AT_NIGHT = {"timezone": "UTC", "start": "0 0 * * *", "end": "0 1 * * *", "desiredReplicas": "2"}
-SCALED = {"scaleTargetRef": {"name": "anything"}, "triggers": [{"type": "cron", "metadata": AT_NIGHT}]}
+SCALED = {"scaleTargetRef": {"name": "scaled"}, "triggers": [{"type": "cron", "metadata": AT_NIGHT}]}
 CASES: dict[str, Mapping[str, tuple[Missed, ...]]] = {
     "lws": {
         "lws": (
@@ -76,7 +76,12 @@ CASES: dict[str, Mapping[str, tuple[Missed, ...]]] = {
         "kuberay-operator": (Made("a RayCluster", "RayCluster", _named("ray", {"spec": RAY}), POD), PLAIN),
     },
     "keda": {
-        "keda-operator": (Made("a ScaledObject", "ScaledObject", _named("s", {"spec": SCALED}), HPA), PLAIN),
+        "keda-operator": (
+            Made(
+                "a ScaledObject", "ScaledObject", _named("s", {"spec": SCALED}), HPA, _named("scaled", {"spec": SIZED})
+            ),
+            PLAIN,
+        ),
         "keda-adapter": (Read("a read of external.metrics.k8s.io", "/apis/external.metrics.k8s.io/v1beta1"), PLAIN),
     },
     "prometheus-adapter": {
