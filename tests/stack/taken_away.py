@@ -48,6 +48,7 @@ HEAD = {"template": template({"cpu": "1"}), "rayStartParams": {}}
 RAY = {"rayVersion": "2.52.0", "headGroupSpec": HEAD}
 AT_NIGHT = {"timezone": "UTC", "start": "0 0 * * *", "end": "0 1 * * *", "desiredReplicas": "2"}
 SCALED = {"scaleTargetRef": {"name": "scaled"}, "triggers": [{"type": "cron", "metadata": AT_NIGHT}]}
+SCALES = _named("scaled", {"spec": SIZED})
 CASES: dict[str, Mapping[str, tuple[Missed, ...]]] = {
     "lws": {
         "lws": (
