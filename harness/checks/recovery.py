@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.checks.gang import gangs_of, holds
+from harness.checks.leftovers import Left, leftovers
 from harness.checks.scale_down import targets_of
 from harness.checks.sight import blind
 from harness.checks.silences import silences
@@ -21,11 +22,10 @@ from harness.history.lives import (
     lives,
     node_of,
     ready,
-    terminal,
     unschedulable,
     workload_pods,
 )
-from harness.history.tables import FaultEvent, FaultStage, ObjectEventType
+from harness.history.tables import FaultEvent, FaultStage
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
 if TYPE_CHECKING:
@@ -37,20 +37,6 @@ _BLINDING = frozenset({"Pod", "Node", "Deployment", "ReplicaSet", "PodGroup", "N
 _OVER = frozenset({FaultStage.ENDED, FaultStage.HEALED, FaultStage.FAILED})
 _NOTHING_LEFT = "nothing_left"
 """What the heal of a fault says that it does, where what was lost is the system's to replace."""
-GRACE_S = 30.0
-"""Scenario seconds beyond its own grace after which a terminating object is left over."""
-_CORDON = "node.kubernetes.io/unschedulable"
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """Something that is still not right when the recording ends, and since when."""
-
-    kind: str
-    name: str
-    what: str
-    since_ns: int
-    ref: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +137,8 @@ def _ready_when_struck(history: History) -> int:
     """How many pods were ready when the first fault was to strike; 0 where an object says how many are wanted."""
     if targets_of(history):
         return 0
-    there = [pod.at(_first_ns(history)) for pod in workload_pods(history)]
+    struck_ns = _first_ns(history)
+    there = [pod.at(struck_ns) for pod in workload_pods(history)]
     return sum(1 for obj in there if obj is not None and ready(obj) and not going(obj))
 
 
@@ -250,8 +237,7 @@ class _World:
         serving = sum(1 for uid in self._workload if (pod := pods.get(uid)) and ready(pod) and not going(pod))
         if serving < wanted:
             return f"{serving} of {wanted} wanted replicas were ready"
-        done = sum(1 for uid in self._workload if (pod := pods.get(uid)) and _succeeded(pod))
-        if serving + done < self._wanted:
+        if serving < self._wanted and serving + self._done() < self._wanted:
             return f"{serving} pods were ready, of the {self._wanted} that were so when the first fault struck"
         if homeless := [name(p) for uid, p in pods.items() if uid not in self._waited_before and _waits(p)]:
             return f"{listed(sorted(homeless))} found no room"
@@ -266,9 +252,10 @@ class _World:
                 return f"{gang.group.name} had {bound} of {gang.need} members"
         return ""
 
-
-def _succeeded(pod: Json) -> bool:
-    return bool(pod.get("status", {}).get("phase") == "Succeeded")
+    def _done(self) -> int:
+        """Pods of the workload that are there and have ended well."""
+        own = (self._now["Pod"].get(uid, {}) for uid in self._workload)
+        return sum(1 for pod in own if pod.get("status", {}).get("phase") == "Succeeded")
 
 
 def name(obj: Json) -> str:
@@ -278,104 +265,6 @@ def name(obj: Json) -> str:
 def steady(node: Json) -> bool:
     """Ready, or about to go by somebody's will."""
     return ready(node) or going(node) or disrupted(node)
-
-
-def leftovers(history: History, limit_ns: int, start_ns: int) -> tuple[list[Left], list[Left]]:
-    """What is still wrong at the end and has been for as long as it may; and what was wrong already when the last fault
-    was over, but has time left. What began later and has time left is the system's daily work."""
-    until = history.recorded_until_ns
-    found = [*_nodes_left(history), *_pods_left(history), *_claims_left(history), *_gangs_left(history)]
-    late = [left for left in found if until - max(left.since_ns, start_ns) > limit_ns]
-    return late, [left for left in found if left not in late and left.since_ns <= start_ns]
-
-
-def _nodes_left(history: History) -> list[Left]:
-    found: list[Left] = []
-    for node in lives(history.objects, "Node"):
-        if node.gone is not None or _was_so_before(node):
-            continue
-        keys = [t.get("key") for t in node.last.get("spec", {}).get("taints") or ()]
-        if disrupted(node.last):
-            what = "is cordoned" if keys == [_CORDON] else f"has the taint {listed([str(k) for k in keys])}"
-            found.append(_left(node, what, disrupted))
-        elif not ready(node.last):
-            found.append(_left(node, "is not Ready", lambda obj: not ready(obj)))
-    return found
-
-
-def _was_so_before(node: Life) -> bool:
-    """It was cordoned or not Ready before anybody looked, and is so still: somebody else's work."""
-    return node.seen[0].type is ObjectEventType.LISTED and not any(
-        ready(event.object) and not disrupted(event.object) for event in node.seen
-    )
-
-
-def _pods_left(history: History) -> list[Left]:
-    """A pod on a node that is gone is orphaned; one that is going has its own grace first. A DaemonSet's pod is
-    neither: it has no place but its node, so nothing is missing, and its object goes when the garbage collector comes
-    round, in its own time (40 to 60 s of the clock with a real one, whatever the time scale)."""
-    nodes = lives(history.objects, "Node")
-    there = {node.name for node in nodes if node.gone is None}
-    gone = {node.name: node.gone for node in nodes if node.gone is not None and node.name not in there}
-    until = history.recorded_until_ns
-    found: list[Left] = []
-    for pod in lives(history.objects, "Pod"):
-        on = node_of(pod.last)
-        if pod.gone is not None or (terminal(pod.last) and not going(pod.last)):
-            continue
-        if on in gone:
-            if _is_of_a_daemon_set(pod.last):
-                continue
-            what = f"is bound to {on}, which is gone"
-            found.append(Left(pod.kind, pod.name, what, gone[on].t_ns, f"objects:{pod.seen[-1].index}"))
-        elif going(pod.last):
-            left = _left(pod, "is terminating beyond its grace", going)
-            given = float(pod.last.get("metadata", {}).get("deletionGracePeriodSeconds") or 0)
-            grace_s = given * history.run.kubelet_s + GRACE_S
-            if until - left.since_ns > span_ns(grace_s, history.run.time_scale):
-                found.append(left)
-    return found
-
-
-def _is_of_a_daemon_set(pod: Json) -> bool:
-    owners = pod.get("metadata", {}).get("ownerReferences") or ()
-    return any(owner.get("controller") and owner.get("kind") == "DaemonSet" for owner in owners)
-
-
-def _claims_left(history: History) -> list[Left]:
-    there = {node.name for node in lives(history.objects, "Node") if node.gone is None}
-    return [
-        _left(claim, "has no node", lambda obj: True)
-        for claim in lives(history.objects, "NodeClaim")
-        if claim.gone is None and str(claim.last.get("status", {}).get("nodeName") or claim.name) not in there
-    ]
-
-
-def _gangs_left(history: History) -> list[Left]:
-    until = history.recorded_until_ns
-    return [
-        Left(
-            "PodGroup",
-            g.group.name,
-            f"holds {p.bound} of {g.need} members",
-            p.start_ns,
-            f"objects:{p.event.index}",
-        )
-        for g in gangs_of(history)
-        for p in g.partials
-        if g.group.gone is None and p.end_ns >= until
-    ]
-
-
-def _left(life: Life, what: str, holds_since: object) -> Left:
-    """Since the version from which on it has been so without a break."""
-    assert callable(holds_since)
-    since = life.seen[-1]
-    for event in reversed(life.seen):
-        if not holds_since(event.object):
-            break
-        since = event
-    return Left(life.kind, life.name, what, since.t_ns, f"objects:{since.index}")
 
 
 def _wrong(history: History, spec: RecoverySpec, back: Return, late: bool, left: list[Left]) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from harness.checks.departures import exit_code
 from harness.checks.device import Lost, device_ids, doubles, losses, rejected
 from harness.checks.hurried import hurried_pods
-from harness.checks.recovery import GRACE_S as LEFT_S
+from harness.checks.leftovers import GRACE_S as LEFT_S
 from harness.checks.units import count, listed
 from harness.diagnosis.case import SHOWN, Case
 from harness.diagnosis.scope import nodes_hit, pods_hit
