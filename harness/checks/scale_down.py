@@ -15,7 +15,7 @@ from harness.checks.sight import blind
 from harness.checks.story import moment, tell, who
 from harness.checks.units import NS_PER_S, both, count, listed, scenario_s, span_ns
 from harness.history.autoscaler import autoscalers, needs, readable_ns, replicas_min, scales
-from harness.history.lives import Life, condition, lives, owner_of, workload_pods
+from harness.history.lives import Life, condition, lives, owner_of, pods_of, workload_pods
 from harness.history.replica_sets import leaving, replica_steps
 from harness.history.scaleup import LOAD_STEP
 from harness.history.tables import FaultStage, ObjectEvent, ObjectEventType
@@ -193,12 +193,6 @@ def _with_pods(history: History, e: Excursion, last_ns: int) -> Excursion:
     left = ((pod, leaving(pod)) for pod in pods_of(history, e.target) if pod.born_ns <= back_ns)
     kept = sorted(pod.name for pod, went in left if went is None or went.t_ns > until_ns)
     return replace(e, until_ns=until_ns, kept=tuple(kept)) if len(kept) > e.floor else e
-
-
-def pods_of(history: History, target: Life) -> list[Life]:
-    """Of the workload's pods those that the target has made, itself or by its ReplicaSets."""
-    sets = {life.uid for life in lives(history.objects, "ReplicaSet") if owner_of(life.last) == target.uid}
-    return [pod for pod in workload_pods(history) if owner_of(pod.last) in sets | {target.uid}]
 
 
 def _over(above: list[int], raised_ns: int, until_ns: int) -> int:

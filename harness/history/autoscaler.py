@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from harness.clock import NS_PER_S
-from harness.history.lives import Json, Life, lives, owner_of, template_labels, workload_pods
+from harness.history.lives import Json, Life, lives, pods_of, template_labels
 from harness.history.recording import once
 from harness.selectors import parse_selector
 
@@ -70,9 +70,7 @@ def _anothers(history: History, scaler: Life) -> bool:
     selector = parse_selector(workload.get("selector", ""))
     if not labels or any(own is None or selector.matches(own) for own in labels):
         return False
-    owners = {owner_of(pod.last) for pod in workload_pods(history)}
-    owners |= {owner_of(life.last) for life in lives(history.objects, "ReplicaSet") if life.uid in owners}
-    return not any(target.uid in owners for target in targets)
+    return not any(pods_of(history, target) for target in targets)
 
 
 def scales(autoscaler: Life, target: Life) -> bool:

@@ -155,6 +155,12 @@ def workload_pods(history: History) -> tuple[Life, ...]:
     )
 
 
+def pods_of(history: History, target: Life) -> list[Life]:
+    """Of the workload's pods those that the target has made, itself or by its ReplicaSets."""
+    sets = {life.uid for life in lives(history.objects, "ReplicaSet") if owner_of(life.last) == target.uid}
+    return [pod for pod in workload_pods(history) if owner_of(pod.last) in sets | {target.uid}]
+
+
 def usable(node: Json, pod: Json) -> bool:
     """Whether the pod could run there: Ready, its GPUs allocatable, no taint it does not tolerate."""
     return ready(node) and (allocatable(node) > 0 or not gpus_of(pod)) and not untolerated(node, pod)
