@@ -6,8 +6,8 @@ import asyncio
 import json
 import sys
 import uuid
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,16 @@ class _Running:
     shell: asyncio.subprocess.Process
     pid: int
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+@asynccontextmanager
+async def _within(limit_s: float, failure: str, *, asks: str = "", hint: str | None = None) -> AsyncIterator[None]:
+    """The block, which ends as a TargetError that begins with ``failure`` where it takes longer."""
+    try:
+        async with asyncio.timeout(limit_s):
+            yield
+    except TimeoutError:
+        raise TargetError(f"{failure} within {limit_s:g} s{asks}", hint=hint) from None
 
 
 class NamespaceMachines:
@@ -217,32 +227,23 @@ class NamespaceMachines:
 
     async def _until_it_listens(self, machine: Machine, shell: asyncio.subprocess.Process, orders: Path) -> None:
         log = f"its log: {self._ground.logs / f'{machine.name}-init.log'}"
-        try:
-            async with asyncio.timeout(UP_WITHIN_S):
-                while not orders.exists():
-                    if shell.returncode is not None:
-                        raise TargetError(f"{machine.name} did not boot: exit code {shell.returncode}", hint=log)
-                    await asyncio.sleep(POLL_S)
-        except TimeoutError:
-            raise TargetError(f"{machine.name} did not boot within {UP_WITHIN_S:g} s", hint=log) from None
+        async with _within(UP_WITHIN_S, f"{machine.name} did not boot", hint=log):
+            while not orders.exists():
+                if shell.returncode is not None:
+                    raise TargetError(f"{machine.name} did not boot: exit code {shell.returncode}", hint=log)
+                await asyncio.sleep(POLL_S)
 
     async def _until_containerd_serves(self, node: str) -> None:
         socket = Path(f"/proc/{self._running[node].pid}/root/run/containerd/containerd.sock")
-        try:
-            async with asyncio.timeout(UP_WITHIN_S):
-                while not socket.exists():
-                    await asyncio.sleep(POLL_S)
-        except TimeoutError:
-            log = self._ground.logs / f"{node}-containerd.log"
-            raise TargetError(f"containerd of {node} did not serve within {UP_WITHIN_S:g} s", hint=str(log)) from None
+        log = self._ground.logs / f"{node}-containerd.log"
+        async with _within(UP_WITHIN_S, f"containerd of {node} did not serve", hint=str(log)):
+            while not socket.exists():
+                await asyncio.sleep(POLL_S)
 
     async def _until_ended(self, node: str, program: str) -> None:
-        try:
-            async with asyncio.timeout(UP_WITHIN_S):
-                while program in (await self._order(node, op="state"))["pids"]:
-                    await asyncio.sleep(POLL_S)
-        except TimeoutError:
-            raise TargetError(f"{program} of {node} did not end within {UP_WITHIN_S:g} s") from None
+        async with _within(UP_WITHIN_S, f"{program} of {node} did not end"):
+            while program in (await self._order(node, op="state"))["pids"]:
+                await asyncio.sleep(POLL_S)
 
     async def _start(self, node: str, program: str) -> None:
         await self._order(node, op="start", name=program)
@@ -255,12 +256,10 @@ class NamespaceMachines:
         except OSError as error:
             raise TargetError(f"{node} takes no orders: {error}") from error
         try:
-            async with asyncio.timeout(OBEYED_S):
+            async with _within(OBEYED_S, f"{node} did not do {order['op']}", asks=": is it frozen?"):
                 writer.write(json.dumps(order).encode() + b"\n")
                 await writer.drain()
                 line = await reader.readline()
-        except TimeoutError:
-            raise TargetError(f"{node} did not do {order['op']} within {OBEYED_S:g} s: is it frozen?") from None
         finally:
             writer.close()
         answer: dict[str, Any] = json.loads(line) if line else {"error": "it went away"}
