@@ -41,6 +41,18 @@ def _labelled(label: str) -> Json:
 PLAIN = Write("a pod of nobody", "Pod", pod("plain", {"cpu": "1"}), refused=False)
 SIZED = {"selector": {"matchLabels": {"app": "smoke"}}, "replicas": 1, "template": template({"cpu": "1"})}
 DEPLOYED = Write("a Deployment", "Deployment", _named("d", {"spec": SIZED}), refused=False)
+
+
+def _guarded(kind: str, body: Json, label: str) -> tuple[Missed, ...]:
+    """By webhooks that are asked about its own kind and pods with its label, and about nothing else."""
+    return (
+        Write(f"a {kind}", kind, body, refused=True),
+        Write("a pod with its label", "Pod", _labelled(label), refused=True),
+        PLAIN,
+        DEPLOYED,
+    )
+
+
 GROUP = {"replicas": 1, "leaderWorkerTemplate": {"size": 2, "workerTemplate": template({"cpu": "1"})}}
 JOB = {"parallelism": 1, "completions": 1, "template": template({"cpu": "1"}, restartPolicy="Never")}
 SET = {"replicatedJobs": [{"name": "w", "replicas": 1, "template": {"spec": JOB}}]}
@@ -50,22 +62,8 @@ AT_NIGHT = {"timezone": "UTC", "start": "0 0 * * *", "end": "0 1 * * *", "desire
 SCALED = {"scaleTargetRef": {"name": "scaled"}, "triggers": [{"type": "cron", "metadata": AT_NIGHT}]}
 SCALES = _named("scaled", {"spec": SIZED})
 CASES: dict[str, Mapping[str, tuple[Missed, ...]]] = {
-    "lws": {
-        "lws": (
-            Write("a LeaderWorkerSet", "LeaderWorkerSet", _named("g", {"spec": GROUP}), refused=True),
-            Write("a pod with its label", "Pod", _labelled("leaderworkerset.sigs.k8s.io/name"), refused=True),
-            PLAIN,
-            DEPLOYED,
-        )
-    },
-    "jobset": {
-        "jobset": (
-            Write("a JobSet", "JobSet", _named("s", {"spec": SET}), refused=True),
-            Write("a pod with its label", "Pod", _labelled("jobset.sigs.k8s.io/jobset-name"), refused=True),
-            PLAIN,
-            DEPLOYED,
-        )
-    },
+    "lws": {"lws": _guarded("LeaderWorkerSet", _named("g", {"spec": GROUP}), "leaderworkerset.sigs.k8s.io/name")},
+    "jobset": {"jobset": _guarded("JobSet", _named("s", {"spec": SET}), "jobset.sigs.k8s.io/jobset-name")},
     "kueue": {
         "kueue": (
             Write("a ResourceFlavor", "ResourceFlavor", {"metadata": {"name": "any"}}, refused=True),
@@ -78,9 +76,7 @@ CASES: dict[str, Mapping[str, tuple[Missed, ...]]] = {
     },
     "keda": {
         "keda-operator": (
-            Made(
-                "a ScaledObject", "ScaledObject", _named("s", {"spec": SCALED}), HPA, _named("scaled", {"spec": SIZED})
-            ),
+            Made("a ScaledObject", "ScaledObject", _named("s", {"spec": SCALED}), HPA, SCALES),
             PLAIN,
         ),
         "keda-adapter": (Read("a read of external.metrics.k8s.io", "/apis/external.metrics.k8s.io/v1beta1"), PLAIN),
