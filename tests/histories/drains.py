@@ -1,4 +1,4 @@
-"""How the histories of a recovery begin: one of two replicas is drained off a spot node."""
+"""How the histories of a recovery begin."""
 
 from __future__ import annotations
 
@@ -21,4 +21,15 @@ def drained_at_200() -> Story:
     story.taint("spot-1", 201)
     story.evict(202, "llm-a")
     story.end(215, "llm-a")
+    return story
+
+
+def two_of_a_set() -> Story:
+    """Two pods that no Deployment counts; the fault on their node is from second 200 to 230."""
+    story = Story()
+    story.node("on-demand-1")
+    for pod in ("llm-0", "llm-1"):
+        story.pod(pod, "on-demand-1")
+    for at_s, stage in ((-1, "planned"), (200, "injected"), (201, "observed"), (230, "ended")):
+        story.fault(at_s, FaultStage(stage), "on-demand-1")
     return story

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from cases import Case
-from story import Story
-
-from harness.history.tables import FaultStage
+from drains import two_of_a_set
 
 
 def case() -> Case:
-    story = Story()
-    story.node("on-demand-1")
-    for pod in ("llm-0", "llm-1"):
-        story.pod(pod, "on-demand-1")
-    for at_s, stage in ((-1, "planned"), (200, "injected"), (201, "observed"), (230, "ended")):
-        story.fault(at_s, FaultStage(stage), "on-demand-1")
+    story = two_of_a_set()
     story.evict(200, "llm-0")
     story.end(210, "llm-0")
     story.pod("llm-0", "on-demand-1", 211, running_s=215, ready_s=250)

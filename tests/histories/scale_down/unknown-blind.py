@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from cases import Case
-from story import Story
+from scaled import one_replica
 
 
 def case() -> Case:
-    story = Story()
-    story.node("on-demand-1")
-    story.deployment(1)
-    story.hpa()
-    story.pod("llm-a", "on-demand-1")
-    story.mark(80, "load_step")
-
+    story = one_replica()
     story.scale(100, 3)
     story.scale(400, 1)
     story.gap(200, 260, "Deployment")

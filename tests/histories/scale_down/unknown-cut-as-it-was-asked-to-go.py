@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from cases import Case
-from story import Story
+from scaled import one_replica
 
 from harness.history.tables import Outcome
 
 
 def case() -> Case:
-    story = Story()
-    story.node("on-demand-1")
-    story.deployment(1)
-    story.hpa()
-    story.pod("llm-a", "on-demand-1")
-    story.mark(80, "load_step")
-
+    story = one_replica()
     story.scale(100, 2)
     story.pod("llm-b", "on-demand-1", 100.5, running_s=105, ready_s=120, grace_s=30)
     story.scale(300, 1)

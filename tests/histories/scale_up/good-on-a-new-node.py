@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from cases import Case
-from story import Story
+from scaled import one_replica
 
 
 def case() -> Case:
-    story = Story()
-    story.node("on-demand-1")
-    story.deployment(1)
-    story.hpa()
-    story.pod("llm-a", "on-demand-1")
-    story.mark(80, "load_step")
+    story = one_replica()
     story.waiting(95, llm_a=5.0)
     story.scale(100, 3)
     story.pod("llm-b", "on-demand-1", 101, running_s=105, ready_s=130)

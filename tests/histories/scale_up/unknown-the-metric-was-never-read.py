@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from cases import Case
-from story import Story
+from scaled import one_replica
 
 
 def case() -> Case:
-    story = Story()
-    story.node("on-demand-1")
-    story.deployment(1)
-    story.hpa()
-    story.pod("llm-a", "on-demand-1")
-    story.mark(80, "load_step")
+    story = one_replica()
     story.scale(140, 2)
     story.pod("llm-b", "on-demand-1", 141, running_s=145, ready_s=150)
     story.request(151, "llm-b", ttft_ms=500.0)
