@@ -90,8 +90,9 @@ class ProcessContainer:
 
     def terminate(self) -> None:
         if self._guard is not None and self._guard.returncode is None:
+            # Its own send_signal takes the exit code of one that has just ended away from who waits for it.
             with contextlib.suppress(ProcessLookupError):
-                self._guard.send_signal(signal.SIGTERM)
+                os.kill(self._guard.pid, signal.SIGTERM)
 
     def kill(self) -> None:
         self._killed = True

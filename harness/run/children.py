@@ -36,8 +36,7 @@ class Child:
         return await self.process.wait()
 
     def signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            self.process.send_signal(number)
+        send_signal(self.process, number)
 
     async def stop(self, grace_s: float) -> int:
         """One SIGTERM, ``grace_s`` clock seconds to obey, then SIGKILL for its whole process group. Idempotent."""
@@ -77,6 +76,14 @@ class Child:
         if self._pipe is not None:
             os.close(self._pipe)
             self._pipe = None
+
+
+def send_signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    """To a process that may have ended just now. Its own ``send_signal`` asks the system first how it is, which takes
+    the exit code away from who waits for it: what was killed then "exited with code 255"."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, number)
 
 
 async def spawn(name: str, argv: Sequence[str], *, env: Mapping[str, str], log: Path, cwd: Path | None = None) -> Child:

@@ -4,15 +4,16 @@ as they are."""
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import re
 import shutil
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import TargetError
+from harness.run.children import send_signal
 from harness.stack.cache import built_dir
 from harness.targets.kind.cluster_file import OURS, control_plane_name
 
@@ -56,10 +57,8 @@ async def run(argv: Sequence[str], *, within_s: float = COMMAND_S, given: bytes 
     except TimeoutError:
         raise TargetError(f"`{' '.join(argv)[:120]}` did not end within {within_s:.0f} s") from None
     finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+        send_signal(process, signal.SIGKILL)
+        await process.wait()
     return Ended(process.returncode or 0, out.decode(errors="replace"), err.decode(errors="replace"))
 
 
@@ -184,9 +183,8 @@ class KindCommands:
         except TimeoutError:
             raise TargetError(f"kind did not create the cluster within {CREATE_S:.0f} s: {words[-1:]}") from None
         finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+            send_signal(process, signal.SIGKILL)
+            await process.wait()
         if process.returncode != 0:
             raise TargetError(
                 "\n    ".join(["kind could not create the cluster:", *[w for w in words if w][-12:]]),
