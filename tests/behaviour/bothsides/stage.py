@@ -64,6 +64,17 @@ class Stage:
         for obj in objects:
             await self.kube.create(resource, obj, self.namespace if resource.namespaced else None)
 
+    async def budget(self, *pdbs: Json) -> None:
+        """Creates budgets that are to be there before the pods are, and waits until their controller has looked at
+        each: which of two requests it hears of first is chance, and finding no pods is an event and a status."""
+        await self.create(PDB, *pdbs)
+
+        async def seen() -> bool:
+            found = [await self.kube.get(PDB, pdb["metadata"]["name"], self.namespace) for pdb in pdbs]
+            return all((pdb.get("status") or {}).get("observedGeneration") for pdb in found)
+
+        await self.until(seen)
+
     async def patch(self, resource: Resource, name: str, patch: Json, subresource: str | None = None) -> None:
         namespace = self.namespace if resource.namespaced else None
         await self.kube.patch(resource, name, patch, namespace, subresource=subresource)

@@ -22,8 +22,8 @@ def storm(replicas: int, **spec: Any) -> Script:
     """All pods of a Deployment are evicted at once, and again once the first have gone."""
 
     async def script(stage: Stage) -> None:
+        await stage.budget(budget(**spec))
         await stage.create(DEPLOYMENT, deployment(replicas=replicas))
-        await stage.create(PDB, budget(**spec))
         await stage.at(6)
         await evict_all(stage)
         await stage.at(14)
@@ -34,10 +34,10 @@ def storm(replicas: int, **spec: Any) -> Script:
 
 
 def share(replicas: int, **spec: Any) -> Script:
-    """The first four pods, in less time than a replacement takes to be ready. The budget is there before any pod is."""
+    """The first four pods, in less time than a replacement takes to be ready."""
 
     async def script(stage: Stage) -> None:
-        await stage.create(PDB, budget(**spec))
+        await stage.budget(budget(**spec))
         await stage.at(2)
         await stage.create(DEPLOYMENT, deployment(replicas=replicas))
         await stage.at(8)
@@ -48,8 +48,8 @@ def share(replicas: int, **spec: Any) -> Script:
 
 
 async def unhealthy(stage: Stage, **spec: Any) -> None:
+    await stage.budget(budget(minAvailable=2, **spec))
     await stage.create(DEPLOYMENT, deployment(replicas=3))
-    await stage.create(PDB, budget(minAvailable=2, **spec))
     await stage.at(5)
     stage.health.sick.append({"app": "web", "stage": stage.namespace})
     sick = (await stage.pods(app="web"))[:2]
@@ -82,7 +82,7 @@ async def two_budgets(stage: Stage) -> None:
 
 
 async def dry_run(stage: Stage) -> None:
-    await stage.create(PDB, budget(minAvailable=1))
+    await stage.budget(budget(minAvailable=1))
     await stage.at(1)
     await stage.create(DEPLOYMENT, deployment(replicas=2))
     await stage.at(5)
@@ -97,6 +97,7 @@ async def dry_run(stage: Stage) -> None:
 
 async def bare_pods(stage: Stage) -> None:
     await stage.create(POD, pod("a"), pod("b"), pod("c"))
+    await stage.at(2)  # Otherwise it is chance whether the budget's controller has heard of them.
     await stage.create(PDB, budget("by-number", minAvailable=2))
     await stage.at(5)
     await evict_all(stage)
@@ -107,16 +108,16 @@ async def bare_pods(stage: Stage) -> None:
 
 
 async def nothing_selected(stage: Stage) -> None:
-    await stage.create(PDB, budget(labels={"app": "nobody"}, minAvailable=1))
+    await stage.budget(budget(labels={"app": "nobody"}, minAvailable=1))
     await stage.at(2)
-    await stage.create(PDB, budget("all", labels=APP, maxUnavailable="50%"))
+    await stage.budget(budget("all", labels=APP, maxUnavailable="50%"))
     await stage.create(DEPLOYMENT, deployment(replicas=0))
     await stage.at(5)
 
 
 async def pending_pods(stage: Stage) -> None:
+    await stage.budget(budget(minAvailable=2))
     await stage.create(DEPLOYMENT, deployment(replicas=2, nodeSelector={"no": "such-node"}))
-    await stage.create(PDB, budget(minAvailable=2))
     await stage.at(4)
     await evict_all(stage)
     await stage.at(8)
@@ -124,7 +125,7 @@ async def pending_pods(stage: Stage) -> None:
 
 async def stateful_set(stage: Stage) -> None:
     """Numbered pods come back under their names; a budget counts them by the scale of their StatefulSet."""
-    await stage.create(PDB, budget(maxUnavailable=1))
+    await stage.budget(budget(maxUnavailable=1))
     await stage.at(2.5)
     await stage.create(STATEFUL_SET, stateful("web", 3))
     await stage.at(11)

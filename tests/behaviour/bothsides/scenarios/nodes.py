@@ -140,9 +140,9 @@ async def deleted(stage: Stage) -> None:
 async def drained(stage: Stage) -> None:
     """Three pods leave a node one after the other, as their budget allows."""
     await stage.patch(NODE, "node-b", {"spec": {"unschedulable": True}})
+    await stage.budget(budget(maxUnavailable=1))
     await stage.at(1)
     await stage.create(DEPLOYMENT, deployment(replicas=3))
-    await stage.create(PDB, budget(maxUnavailable=1))
     await stage.at(6)
     await stage.patch(NODE, "node-b", {"spec": {"unschedulable": None}})
     await stage.at(8)

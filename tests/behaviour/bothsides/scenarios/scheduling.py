@@ -157,7 +157,7 @@ async def preemption_never(stage: Stage) -> None:
 async def preemption_under_budget(stage: Stage) -> None:
     """Of two nodes with victims, the one whose victims no budget protects is emptied."""
     await classes(stage)
-    await stage.create(PDB, budget(labels={"app": "kept"}, minAvailable=1))
+    await stage.budget(budget(labels={"app": "kept"}, minAvailable=1))
     there = {"nodeSelector": {"kubernetes.io/hostname": "node-a"}}
     await stage.create(POD, pod("kept", labels={"app": "kept"}, gpus=2, **there))
     await stage.create(POD, pod("free", gpus=4))
@@ -169,7 +169,7 @@ async def preemption_under_budget(stage: Stage) -> None:
 async def preemption_of_kept(stage: Stage) -> None:
     """Where only protected victims are left, the budget is broken."""
     await classes(stage)
-    await stage.create(PDB, budget(labels={"app": "kept"}, minAvailable=1))
+    await stage.budget(budget(labels={"app": "kept"}, minAvailable=1))
     await stage.create(POD, pod("kept", labels={"app": "kept"}, gpus=2, grace_s=1))
     await stage.at(5)
     await stage.create(POD, pod("high", gpus=2, priorityClassName=f"high-{stage.namespace}"))
