@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.checks.story import moment, tell
 from harness.checks.units import listed
-from harness.history.lives import Json, Life, disrupted, lives, node_of, workload_pods
+from harness.history.lives import ByName, Json, Life, disrupted, lives, node_of, workload_pods
 from harness.history.replica_sets import leaving
 from harness.history.tables import ObjectEvent
 from harness.verdict import Evidence
@@ -36,13 +36,13 @@ def misfits(history: History, held: Sequence[Life], covered: Covered) -> list[Mi
     """Only those that a drain has met: a budget nobody asked anything of has broken no promise yet. ``held`` are pods
     that a drain was kept from taking."""
     budgets = lives(history.objects, "PodDisruptionBudget")
-    nodes = {life.name: life for life in lives(history.objects, "Node")}
+    nodes = ByName(lives(history.objects, "Node"))
     under = {budget.uid: {pod.uid for pod in covered(history, budget)} for budget in budgets}
     found: list[Misfit] = []
     for pod in workload_pods(history):
-        node = nodes.get(node_of(pod.last))
-        drained = node.when(disrupted) if node else None
         left = leaving(pod)
+        node = nodes.at(node_of(pod.last), left.t_ns if left else history.recorded_until_ns)
+        drained = node.when(disrupted) if node else None
         if drained is None or (left is not None and left.t_ns < drained.t_ns):
             continue
         over = [b for b in budgets if pod.uid in under[b.uid]]

@@ -239,14 +239,16 @@ def _limits(spec: CapacitySpec, sums: Sums, figures: dict[str, Value]) -> list[t
 
 def _unregistered_at_once(history: History) -> int:
     """The most NodeClaims at once that had been launched for ``_REGISTERS_S`` and had no Node."""
-    born = {node.name: node.born_ns for node in lives(history.objects, "Node")}
+    nodes = lives(history.objects, "Node")
     spans = []
     for claim in lives(history.objects, "NodeClaim"):
         launched = claim.when(lambda c: condition(c, "Launched").get("status") == "True")
         if launched is None:
             continue
         names = (claim.name, str(claim.last.get("status", {}).get("nodeName") or ""))
-        ends = [born[name] for name in names if name in born] + ([claim.gone.t_ns] if claim.gone else [])
+        # A node that registers anew under its name came with its claim the first time.
+        own = [n for n in nodes if n.name in names and (n.gone is None or n.gone.t_ns > claim.born_ns)]
+        ends = [node.born_ns for node in own] + ([claim.gone.t_ns] if claim.gone else [])
         late_ns = launched.t_ns + span_ns(_REGISTERS_S, history.run.time_scale)
         spans.append((late_ns, min(ends, default=history.recorded_until_ns)))
     return max((sum(1 for a, b in spans if a <= t < b) for t, _ in spans), default=0)

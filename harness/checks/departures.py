@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 from harness.checks.units import NS_PER_S
 from harness.history.lives import (
+    ByName,
     Json,
     Life,
+    bound_ns,
     condition,
     disrupted,
     going,
     lives,
     node_of,
+    node_of_claim,
     owner_of,
     terminal,
     workload_pods,
@@ -62,7 +65,7 @@ def ended_undrained(claims: Iterable[Life], node: str, fell_ns: int | None) -> O
     """By which its NodeClaim said that its instance was being ended, and never that it was drained: not where the
     streams had fallen before, for then it only says that the instance is gone."""
     for claim in claims:
-        if str(claim.last.get("status", {}).get("nodeName") or claim.name) != node:
+        if node_of_claim(claim) != node:
             continue
         ended = claim.when(lambda obj: condition(obj, "InstanceTerminating").get("status") == "True")
         drained = claim.when(lambda obj: condition(obj, "Drained").get("status") == "True")
@@ -161,14 +164,17 @@ class Fates(dict[str, PodFate]):
 
 
 def pod_fates(history: History) -> Fates:
-    nodes, scaled, closed = node_fates(history), pods_scaled_away(history), endpoints_closed(history)
+    nodes, known = ByName(lives(history.objects, "Node")), node_fates(history)
+    scaled, closed = pods_scaled_away(history), endpoints_closed(history)
     fates: list[PodFate] = []
     for pod in sorted(workload_pods(history), key=lambda pod: pod.born_ns):
         asked = pod.when(going)
         away = asked is not None and pod.uid in scaled
-        node = nodes.get(node_of(pod.last))
+        # One that was there already when its node came again fell with the node that it was bound to.
+        node = nodes.at(node_of(pod.last), bound_ns(pod))
+        fate = known[node.uid] if node else None
         kubelet_s = history.run.kubelet_s
-        fates.append(PodFate(pod, asked, pod.when(terminal), node, away, closed.get(pod.name), kubelet_s))
+        fates.append(PodFate(pod, asked, pod.when(terminal), fate, away, closed.get(pod.name), kubelet_s))
     return Fates(fates)
 
 
@@ -229,18 +235,21 @@ def _named_by_their_sets(history: History) -> frozenset[str]:
 
 
 def node_fates(history: History) -> dict[str, NodeFate]:
+    """By the node's uid: a fault struck the one that had the name then."""
+    nodes = lives(history.objects, "Node")
+    named = ByName(nodes)
     struck: dict[str, int] = {}
     for event in history.faults:
         if not event.disruptive:
             continue
         for target in event.targets:
-            if event.stage is FaultStage.INJECTED:
-                struck.setdefault(target, event.t_ns)
+            if event.stage is FaultStage.INJECTED and (node := named.at(target, event.t_ns)) is not None:
+                struck.setdefault(node.uid, event.t_ns)
     fates: dict[str, NodeFate] = {}
-    for life in lives(history.objects, "Node"):
+    for life in nodes:
         tainted, silent = life.when(disrupted), life.when(_silent)
-        noticed = [t for t in (tainted.t_ns if tainted else None, struck.get(life.name)) if t is not None]
-        fates[life.name] = NodeFate(life.name, min(noticed, default=None), _t(life.gone), _t(silent))
+        noticed = [t for t in (tainted.t_ns if tainted else None, struck.get(life.uid)) if t is not None]
+        fates[life.uid] = NodeFate(life.name, min(noticed, default=None), _t(life.gone), _t(silent))
     return fates
 
 

@@ -12,6 +12,7 @@ from harness.checks.units import both, count, listed, scenario_s, span_ns
 from harness.history.gpus import bought, changes
 from harness.history.gpus import capacity as capacity_of
 from harness.history.lives import (
+    ByName,
     Json,
     Life,
     allocatable,
@@ -143,13 +144,14 @@ def _other_products(spec: DeviceSpec, nodes: list[Life], given: list[Life]) -> l
     """A node that does not say what it has (feature discovery is late) is not held to be wrong."""
     if not spec.gpu_products:
         return []
-    has = {node.name: str(labels_of(node.last).get(_PRODUCT) or "") for node in nodes}
+    named = ByName(nodes)
     found = []
     for pod in given:
         bound = pod.when(lambda p: bool(node_of(p)))
-        node = node_of(bound.object) if bound else ""
-        if bound is not None and (product := has.get(node)) and product not in spec.gpu_products:
-            found.append(Other(pod.name, node, product, bound))
+        node = named.at(node_of(bound.object), bound.t_ns) if bound else None
+        product = str(labels_of(node.last).get(_PRODUCT) or "") if node else ""
+        if bound is not None and node is not None and product and product not in spec.gpu_products:
+            found.append(Other(pod.name, node.name, product, bound))
     return found
 
 
@@ -177,11 +179,12 @@ def _resources(pod: Json) -> Iterator[Json]:
 
 def doubles(nodes: list[Life], pods: list[Life]) -> list[Doubled]:
     """The first moment of each overlap. Pods come through one watch, so the order of its lines is what happened."""
-    has = {node.name: max(capacity_of(e.object) for e in node.seen) for node in nodes}
+    has = {node.uid: max(capacity_of(e.object) for e in node.seen) for node in nodes}
+    named = ByName(nodes)
     on: dict[str, dict[str, Json]] = {}
     found: list[Doubled] = []
     known: set[tuple[str, tuple[str, ...]]] = set()
-    for _, life, event in changes(pods):
+    for t_ns, life, event in changes(pods):
         obj = event.object if event is not None else None
         node = node_of(obj or life.last)
         here = on.setdefault(node, {})
@@ -189,7 +192,8 @@ def doubles(nodes: list[Life], pods: list[Life]) -> list[Doubled]:
             here.pop(life.name, None)
             continue
         here[life.name] = obj
-        if (why := _overlap(here, has.get(node, 0))) and (node, names := tuple(sorted(here))) not in known:
+        host = named.at(node, t_ns)
+        if (why := _overlap(here, has[host.uid] if host else 0)) and (node, names := tuple(sorted(here))) not in known:
             known.add((node, names))
             found.append(Doubled(node, event, names, why))
     return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.checks.gang_groups import Group
 from harness.checks.units import listed
-from harness.history.lives import Json, Life, going, labels_of, lives, node_of, terminal
+from harness.history.lives import ByName, Json, Life, going, labels_of, lives, node_of, terminal
 from harness.history.tables import ObjectEvent
 
 if TYPE_CHECKING:
@@ -40,10 +40,11 @@ def constrained(group: Group) -> str:
 def spread(history: History, group: Group) -> Apart | None:
     if not (key := constrained(group)):
         return None
-    nodes = {node.name: str(labels_of(node.last).get(key) or "") for node in lives(history.objects, "Node")}
+    nodes = ByName(lives(history.objects, "Node"))
     events = sorted((event for member in group.members for event in member.seen), key=lambda e: e.index)
     for event in events:
-        there = {nodes.get(node_of(pod), "") for member in group.members if (pod := _holding(member, event))}
+        held = [nodes.at(node_of(pod), event.t_ns) for member in group.members if (pod := _holding(member, event))]
+        there = {str(labels_of(node.last).get(key) or "") if node else "" for node in held}
         if len(there) > 1:
             return Apart(group, key, tuple(sorted(domain or "(no such label)" for domain in there)), event)
     return None

@@ -16,7 +16,7 @@ from harness.checks.sight import blind
 from harness.checks.story import moment, tell
 from harness.checks.undisturbed import KEEP, kept
 from harness.checks.units import NS_PER_S, count, listed
-from harness.history.lives import Json, Life, condition, labels_of, lives
+from harness.history.lives import ByName, Json, Life, condition, labels_of, lives
 from harness.history.tables import ObjectEvent, ObjectEventType
 from harness.verdict import Evidence
 
@@ -45,8 +45,8 @@ def broken_rules(history: History) -> list[Broken]:
     claims = [c for c in lives(history.objects, "NodeClaim") if _chosen_at(c) is not None]
     if not claims:
         return []
-    nodes = {life.name: life for life in lives(history.objects, "Node")}
-    pools = {life.name: life for life in lives(history.objects, "NodePool")}
+    nodes = ByName(lives(history.objects, "Node"))
+    pools = ByName(lives(history.objects, "NodePool"))
     every = lives(history.objects, "NodeClaim")
     found: list[Broken] = []
     for claim in claims:
@@ -54,8 +54,8 @@ def broken_rules(history: History) -> list[Broken]:
         assert event is not None
         if blind(history, _BLINDING, event.t_ns - _KNOWN_NS, event.t_ns) is not None:
             continue
-        node = nodes.get(str((event.object.get("status") or {}).get("nodeName") or claim.name))
-        pool = pools.get(labels_of(event.object).get(_POOL, ""))
+        node = nodes.at(str((event.object.get("status") or {}).get("nodeName") or claim.name), event.t_ns)
+        pool = pools.at(labels_of(event.object).get(_POOL, ""), event.t_ns)
         found += _of_one(claim, event, node, pool, every)
     return found
 

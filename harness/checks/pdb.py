@@ -22,7 +22,19 @@ from harness.checks.undisturbed import (
     undisturbed_hidden,
 )
 from harness.checks.units import NS_PER_MS, both, count, listed, scenario_s
-from harness.history.lives import Json, Life, condition, disrupted, going, labels_of, lives, node_of, ready, terminal
+from harness.history.lives import (
+    ByName,
+    Json,
+    Life,
+    condition,
+    disrupted,
+    going,
+    labels_of,
+    lives,
+    node_of,
+    ready,
+    terminal,
+)
 from harness.history.replica_sets import leaving
 from harness.history.tables import ObjectEvent, ObjectEventType
 from harness.selectors import selector_of
@@ -163,7 +175,7 @@ def _story(
 def disruptions(history: History, budget: Life) -> list[Disruption]:
     """Every pod under the budget that was asked to go or vanished, in order; scaled-away ones left out."""
     pods = covered(history, budget)
-    nodes = {life.name: life for life in lives(history.objects, "Node")}
+    nodes = ByName(lives(history.objects, "Node"))
     scaled = pods_scaled_away(history)
     healthy, versions = HealthyCount(pods), _Versions(budget)
     found: list[Disruption] = []
@@ -233,7 +245,7 @@ class HealthyCount:
         return self._counts[known - 1] if known else 0
 
 
-def _how(pod: Life, event: ObjectEvent, nodes: dict[str, Life], scaled: frozenset[str]) -> tuple[str, bool]:
+def _how(pod: Life, event: ObjectEvent, nodes: ByName, scaled: frozenset[str]) -> tuple[str, bool]:
     """How it was taken, and whether that was voluntary; ("", False) where no budget has a say."""
     target = condition(event.object, "DisruptionTarget")
     reason = str(target.get("reason") or "") if target.get("status") == "True" else ""
@@ -241,7 +253,7 @@ def _how(pod: Life, event: ObjectEvent, nodes: dict[str, Life], scaled: frozense
         return EVICTION, True
     if reason:
         return _INVOLUNTARY.get(reason, f"disrupted: {reason}"), False
-    node = nodes.get(node_of(event.object) or node_of(pod.last))
+    node = nodes.at(node_of(event.object) or node_of(pod.last), event.t_ns)
     if node is None:
         return "", False
     if node.at(event.t_ns) is None:
@@ -298,16 +310,18 @@ def _revision(obj: Json) -> int | None:
 
 def held_back(history: History, budget: Life) -> list[tuple[Life, int]]:
     """Pods that stayed on a node being drained while their budget allowed nothing, and for how long in all."""
-    drains = {life.name: life.when(disrupted) for life in lives(history.objects, "Node")}
+    nodes = ByName(lives(history.objects, "Node"))
     last_ns = history.recorded_until_ns
     shut = _shut_spans(budget, last_ns)
     found: list[tuple[Life, int]] = []
     for pod in covered(history, budget) if shut else ():
-        drained = drains.get(node_of(pod.last))
+        left = leaving(pod)
+        end = left.t_ns if left else last_ns
+        node = nodes.at(node_of(pod.last), end)
+        drained = node.when(disrupted) if node else None
         if drained is None:
             continue
-        left = leaving(pod)
-        start, end = max(drained.t_ns, pod.born_ns), left.t_ns if left else last_ns
+        start = max(drained.t_ns, pod.born_ns)
         stayed = sum(max(0, min(end, b) - max(start, a)) for a, b in shut)
         if stayed > _HELD_NS:
             found.append((pod, stayed))

@@ -13,7 +13,7 @@ from harness.checks.departures import pods_scaled_away
 from harness.checks.sight import blind
 from harness.checks.story import moment, tell
 from harness.checks.units import NS_PER_MS, count, listed
-from harness.history.lives import Json, Life, condition, going, lives, node_of
+from harness.history.lives import ByName, Json, Life, condition, going, lives, node_of, node_of_claim
 from harness.history.tables import ObjectEvent
 from harness.verdict import Evidence
 
@@ -36,14 +36,16 @@ class Disturbed:
 
 def disturbed(history: History) -> list[Disturbed]:
     """Only what was seen: a gap around the moment leaves it out. An annotation that is a duration is not judged."""
-    nodes = {life.name: life for life in lives(history.objects, "Node")}
-    ended = {str(c.last.get("status", {}).get("nodeName") or c.name) for c in _bounded(history)}
+    nodes = ByName(lives(history.objects, "Node"))
+    claims = ByName(lives(history.objects, "NodeClaim"), node_of_claim)
     scaled = pods_scaled_away(history)
     found: list[Disturbed] = []
     for pod in lives(history.objects, "Pod"):
         event = pod.when(going)
-        node = nodes.get(node_of(pod.last))
-        if event is None or node is None or pod.uid in scaled or node.name in ended or not kept(event.object):
+        if event is None or pod.uid in scaled or not kept(event.object):
+            continue
+        node, claim = (named.at(node_of(pod.last), event.t_ns) for named in (nodes, claims))
+        if node is None or (claim is not None and _bounded(claim)):
             continue
         reason = str(condition(event.object, "DisruptionTarget").get("reason") or "EvictionByEvictionAPI")
         drained = node.when(_tainted)
@@ -61,10 +63,9 @@ def undisturbed_hidden(history: History) -> ObjectEvent | None:
     return blind(history, _BLINDING) if any(p.when(going) or p.gone for p in went) else None
 
 
-def _bounded(history: History) -> list[Life]:
-    """Claims whose drain ends by force at a time of their own."""
-    claims = lives(history.objects, "NodeClaim")
-    return [c for c in claims if _DEADLINE in (c.last.get("metadata", {}).get("annotations") or {})]
+def _bounded(claim: Life) -> bool:
+    """Whether its drain ends by force at a time of its own."""
+    return _DEADLINE in (claim.last.get("metadata", {}).get("annotations") or {})
 
 
 def kept(obj: Json) -> bool:

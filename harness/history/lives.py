@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +90,23 @@ def _lives(events: Sequence[ObjectEvent], kind: str) -> tuple[Life, ...]:
     )
 
 
+class ByName:
+    """Objects by name and time: what comes again under a name (a node that registers anew, a StatefulSet's pod) is
+    another object, and what befell the first is not its story."""
+
+    def __init__(self, lives: Iterable[Life], name: Callable[[Life], str] = lambda life: life.name) -> None:
+        """``name``: where they are known by another than their own, as claims are by their node's."""
+        self._named: dict[str, list[Life]] = {}
+        for life in sorted(lives, key=lambda life: life.born_ns):
+            self._named.setdefault(name(life), []).append(life)
+
+    def at(self, name: str, t_ns: int) -> Life | None:
+        """The last that had come by then, though it may be gone; the first where none had, for watches of different
+        kinds are not ordered among each other."""
+        named = self._named.get(name, ())
+        return next((life for life in reversed(named) if life.born_ns <= t_ns), named[0] if named else None)
+
+
 def condition(obj: Json, kind: str) -> Json:
     conditions = obj.get("status", {}).get("conditions") or ()
     return next((c for c in conditions if c.get("type") == kind), {})
@@ -110,6 +127,17 @@ def terminal(pod: Json) -> bool:
 
 def node_of(pod: Json) -> str:
     return str(pod.get("spec", {}).get("nodeName") or "")
+
+
+def bound_ns(pod: Life) -> int:
+    """When it had a node first; that it was seen at all where it never had one."""
+    bound = pod.when(lambda obj: bool(node_of(obj)))
+    return bound.t_ns if bound else pod.born_ns
+
+
+def node_of_claim(claim: Life) -> str:
+    """The name that its node has, or will have."""
+    return str(claim.last.get("status", {}).get("nodeName") or claim.name)
 
 
 def unschedulable(pod: Json) -> bool:

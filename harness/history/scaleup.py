@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING
 
 from harness.history.autoscaler import needs, readable_ns
 from harness.history.lives import (
+    ByName,
     Life,
+    bound_ns,
     condition,
     lives,
     node_of,
+    node_of_claim,
     owner_of,
     ready,
     running,
@@ -110,14 +113,13 @@ class _Dating:
         run = history.run
         self.time_scale = run.time_scale
         self.load_steps = [mark for mark in history.marks if mark.name == LOAD_STEP]
-        self.nodes = {life.name: life for life in lives(history.objects, "Node")}
+        self.nodes = ByName(lives(history.objects, "Node"))
         self.claims = lives(history.objects, "NodeClaim")
-        self.pods = {life.name: life for life in workload_pods(history)}
+        self.pods = ByName(workload_pods(history))
         self.refusals = sorted(found for claim in self.claims for found in refused(claim))
         self.unmade = _unmade(history)
         self.end_ns = history.recorded_until_ns
-        named = ((c, (c.name, c.last.get("status", {}).get("nodeName"))) for c in reversed(self.claims))
-        self.claim_of = {name: claim for claim, names in named for name in names}  # of several the first
+        self.claim_of = ByName(self.claims, node_of_claim)
         self.raises = {life.uid: _raises(life) for life in lives(history.objects, "Deployment")}
         self.routed = _first_ready_endpoints(history)
         self.pulled = {pod: said[0][1] for pod, said in _events_of(history, "Pulled").items()}
@@ -187,9 +189,10 @@ class _Dating:
                 return {name: Stage(None) for name in ("T2", "T3", "T4", "T5")}
             why = f"there was room on {node} at once"
             return {name: Stage(None, why, needed=False) for name in ("T2", "T3", "T4", "T5")}
-        claim = self._claim(pod.name, node, refused.t_ns, self.end_ns)
+        by_ns = bound_ns(pod) if node else self.end_ns
+        claim = self._claim(pod.name, node, refused.t_ns, by_ns)
         name = node or _node_name(claim)
-        life = self.nodes.get(name)
+        life = self.nodes.at(name, by_ns)
         fit = life.when(lambda node: usable(node, pod.last)) if life else None
         message = str(condition(refused.object, "PodScheduled").get("message") or "")
         marks = {"T2": Stage(refused.t_ns, message, _ref(refused))}
@@ -213,7 +216,7 @@ class _Dating:
         """The node's claim; for a pod without a node, that which Karpenter last said it is for, or else the latest made
         since it found no room, and by then."""
         if node:
-            return self.claim_of.get(node)
+            return self.claim_of.at(node, by_ns)
         said = next((words for t, words in reversed(self.nominated.get(pod, [])) if t <= by_ns), "")
         named = found[1] if (found := _FOR_CLAIM.search(said)) else ""
         there = [c for c in self.claims if c.born_ns <= by_ns and (c.gone is None or c.gone.t_ns > by_ns)]
@@ -236,7 +239,7 @@ class _Dating:
         }
 
     def waiting(self, replica: Replica, at_ns: int) -> Waiting:
-        pod = self.pods.get(replica.pod)
+        pod = self.pods.at(replica.pod, replica.created_ns or 0)
         if pod is None:
             made_ns = replica.marks["T1"].t_ns or 0
             return never_created(next((said for t, said in reversed(self.unmade) if made_ns <= t <= at_ns), ""))
@@ -245,7 +248,7 @@ class _Dating:
         since_ns = marks["T2"].t_ns or pod.born_ns
         node = node_of(reached)
         claim = self._claim(pod.name, node, since_ns, at_ns)
-        life = self.nodes.get(node or _node_name(claim))
+        life = self.nodes.at(node or _node_name(claim), at_ns)
         said = [words for t, words in self.refusals if since_ns - SETTLE_NS <= t <= at_ns]
         return waiting_in(
             stage,
@@ -275,7 +278,7 @@ def _within(ordered: list[int], first: int, last: int) -> list[int]:
 
 
 def _node_name(claim: Life | None) -> str:
-    return str(claim.last.get("status", {}).get("nodeName") or claim.name) if claim else ""
+    return node_of_claim(claim) if claim else ""
 
 
 def _unmade(history: History) -> list[tuple[int, str]]:

@@ -233,3 +233,24 @@ def test_after_a_gap_what_is_not_listed_again_is_gone_since_the_gap() -> None:
     assert a.gone is None
     assert b.gone is not None and (b.gone.t_ns, b.gone.reason) == (story.ns(130), "410 Gone")
     assert b.at(story.ns(90)) is not None and b.at(story.ns(140)) is None
+
+
+def test_a_node_that_came_before_and_comes_again_dates_nothing() -> None:
+    story = started()
+    story.claim("on-demand-2", 5, 6)
+    story.node("on-demand-2", 10, 12)
+    story.node_gone("on-demand-2", 20)
+    story.remove(21, "NodeClaim", "on-demand-2")
+    story.scale(100, 2)
+    story.pod("llm-b", "on-demand-2", 101, refused_s=102, bound_s=150, running_s=171, ready_s=195)
+    story.claim("on-demand-2", 104, 106)
+    story.node("on-demand-2", 140, 149)
+    story.request(199, "llm-b", ttft_ms=100.0)
+    story.node_gone("on-demand-2", 400)
+    story.remove(401, "NodeClaim", "on-demand-2")
+    story.claim("on-demand-2", 410, 411)
+    story.node("on-demand-2", 420, 425)
+    (replica,) = came(story)
+    marks = seconds(story, replica)
+    assert {mark: marks[mark] for mark in ("T3", "T4", "T5")} == {"T3": 104, "T4": 140, "T5": 149}
+    assert replica.marks["T3"].note == "on-demand-2"
