@@ -29,19 +29,19 @@ class Left:
     ref: str
 
 
-def leftovers(history: History, limit_ns: int, start_ns: int) -> tuple[list[Left], list[Left]]:
+def leftovers(history: History, limit_ns: int, struck_ns: int, start_ns: int) -> tuple[list[Left], list[Left]]:
     """What is still wrong at the end and has been for as long as it may; and what was wrong already when the last fault
-    was over, but has time left. What began later and has time left is the system's daily work."""
+    was over (``start_ns``), but has time left. What began later and has time left is the system's daily work."""
     until = history.recorded_until_ns
-    found = [*_nodes_left(history), *_pods_left(history), *_claims_left(history), *_gangs_left(history)]
+    found = [*_nodes_left(history, struck_ns), *_pods_left(history), *_claims_left(history), *_gangs_left(history)]
     late = [left for left in found if until - max(left.since_ns, start_ns) > limit_ns]
     return late, [left for left in found if left not in late and left.since_ns <= start_ns]
 
 
-def _nodes_left(history: History) -> list[Left]:
+def _nodes_left(history: History, struck_ns: int) -> list[Left]:
     found: list[Left] = []
     for node in lives(history.objects, "Node"):
-        if node.gone is not None or _was_so_before(node):
+        if node.gone is not None or _was_so_before(node, struck_ns):
             continue
         keys = [t.get("key") for t in node.last.get("spec", {}).get("taints") or ()]
         if disrupted(node.last):
@@ -52,11 +52,11 @@ def _nodes_left(history: History) -> list[Left]:
     return found
 
 
-def _was_so_before(node: Life) -> bool:
-    """It was cordoned or not Ready before anybody looked, and is so still: somebody else's work."""
-    return node.seen[0].type is ObjectEventType.LISTED and not any(
-        ready(event.object) and not disrupted(event.object) for event in node.seen
-    )
+def _was_so_before(node: Life, struck_ns: int) -> bool:
+    """It was cordoned or not Ready before anybody looked, and is so still: somebody else's work. What a list after a
+    gap shows first may have come with the fault."""
+    before = node.seen[0].type is ObjectEventType.LISTED and node.born_ns <= struck_ns
+    return before and not any(ready(event.object) and not disrupted(event.object) for event in node.seen)
 
 
 def _pods_left(history: History) -> list[Left]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.checks.gang import gangs_of, holds
 from harness.checks.leftovers import Left, leftovers
+from harness.checks.no_room import NoRoom
 from harness.checks.scale_down import targets_of
 from harness.checks.sight import blind
 from harness.checks.silences import silences
@@ -20,9 +21,7 @@ from harness.history.lives import (
     disrupted,
     going,
     lives,
-    node_of,
     ready,
-    unschedulable,
     workload_pods,
 )
 from harness.history.tables import FaultEvent, FaultStage
@@ -51,6 +50,8 @@ class Return:
 def recovery(history: History, spec: RecoverySpec) -> Finding:
     """Steady: every wanted pod is ready, none found no room, every node that stays is Ready, every gang is whole, and
     no pod is Ready in name only: one for which requests waited in vain (``graceful_drain`` tells them) serves nobody.
+    Room must be found by pods of the workload's namespace, of what this run itself applied, and of others that the
+    fault drove out: not by those that others bring meanwhile, or that waited before.
 
     The clock starts when the last disruptive fault is over (its own course, else its heal; one that leaves nothing to
     undo is over once it was seen). Left over is what is still there at the recording's end and had its time: taints and
@@ -70,7 +71,7 @@ def recovery(history: History, spec: RecoverySpec) -> Finding:
     start_ns = max(event.t_ns for event in ends)
     hold_ns = span_ns(spec.hold_s_min, scale)
     back = heard_again(history, returned(history, start_ns, hold_ns), hold_ns)
-    left, undecided = leftovers(history, span_ns(spec.steady_s_max, scale), start_ns)
+    left, undecided = leftovers(history, span_ns(spec.steady_s_max, scale), _first_ns(history), start_ns)
     due_ns = start_ns + span_ns(spec.steady_s_max, scale)
     late = back.steady_ns is None or back.steady_ns > due_ns
     early_end = back.steady_ns is None and history.recorded_until_ns < due_ns
@@ -127,10 +128,6 @@ def _first_ns(history: History) -> int:
     """When the first of them was to strike."""
     disruptive = {event.fault_id for event in _struck(history)}
     return min((event.t_ns for event in history.faults if event.fault_id in disruptive), default=0)
-
-
-def _waits(pod: Json | None) -> bool:
-    return pod is not None and unschedulable(pod) and not node_of(pod)
 
 
 def _ready_when_struck(history: History) -> int:
@@ -210,9 +207,7 @@ class _World:
         nodes, pods, groups = (lives(history.objects, kind) for kind in ("Node", "Pod", "PodGroup"))
         self.all: list[Life] = [*nodes, *pods, *groups, *targets]
         self._was_ready: set[str] = set()
-        struck_ns = _first_ns(history)
-        self._waited_before = {pod.uid for pod in pods if _waits(pod.at(struck_ns)) and pod.uid not in self._workload}
-        """Pods of others that nobody had room for before the first fault."""
+        self._no_room = NoRoom(history, self._workload, _first_ns(history))
         self._went = ""
         """The workload itself, where somebody deleted it: then nobody wants a replica, and nothing serves."""
         self._now: dict[str, dict[str, Json]] = {"Node": {}, "Pod": {}, "PodGroup": {}, "target": {}}
@@ -239,8 +234,8 @@ class _World:
             return f"{serving} of {wanted} wanted replicas were ready"
         if serving < self._wanted and serving + self._done() < self._wanted:
             return f"{serving} pods were ready, of the {self._wanted} that were so when the first fault struck"
-        if homeless := [name(p) for uid, p in pods.items() if uid not in self._waited_before and _waits(p)]:
-            return f"{listed(sorted(homeless))} found no room"
+        if homeless := self._no_room.of(pods):
+            return f"{listed(homeless)} found no room"
         nodes = self._now["Node"]
         if bad := [name(nodes[uid]) for uid in self._was_ready & nodes.keys() if not steady(nodes[uid])]:
             return f"{listed(sorted(bad))} was not Ready"

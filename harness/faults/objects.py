@@ -8,10 +8,9 @@ from pathlib import Path
 
 from harness.errors import InternalError
 from harness.faults.undo import ObjectRef
+from harness.history.lives import RUN_LABEL as RUN_LABEL
 from harness.kube.port import REAL_ONLY, RESOURCES, Conflict, Json, Kube, NotFound, Resource
 from harness.stack.description import addons, kinds
-
-RUN_LABEL = "gpu-harness.dev/run"
 
 
 def run_label(run_dir: Path) -> str:

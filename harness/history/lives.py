@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 GPU = "nvidia.com/gpu"
+RUN_LABEL = "gpu-harness.dev/run"
+"""On every object that a run makes by plan: the run's name."""
 DISRUPTION_TAINTS = frozenset(
     {
         "karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler", "aws-node-termination-handler/spot-itn",
