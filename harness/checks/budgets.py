@@ -10,7 +10,7 @@ from harness.checks.story import moment, tell
 from harness.checks.units import listed
 from harness.history.lives import ByName, Json, Life, disrupted, lives, node_of, workload_pods
 from harness.history.replica_sets import leaving
-from harness.history.tables import ObjectEvent
+from harness.history.tables import ObjectEvent, ObjectEventType
 from harness.verdict import Evidence
 
 if TYPE_CHECKING:
@@ -41,16 +41,18 @@ def misfits(history: History, held: Sequence[Life], covered: Covered) -> list[Mi
     found: list[Misfit] = []
     for pod in workload_pods(history):
         left = leaving(pod)
-        node = nodes.at(node_of(pod.last), left.t_ns if left else history.recorded_until_ns)
+        end_ns = left.t_ns if left else history.recorded_until_ns
+        node = nodes.at(node_of(pod.last), end_ns)
         drained = node.when(disrupted) if node else None
         if drained is None or (left is not None and left.t_ns < drained.t_ns):
             continue
-        over = [b for b in budgets if pod.uid in under[b.uid]]
-        if len(over) > 1:
-            names = listed([b.name for b in over])
+        met = [b for b in budgets if there(b, max(drained.t_ns, min(b.born_ns, end_ns)))]
+        over = [b for b in met if pod.uid in under[b.uid]]
+        if len(both := _at_once(over, drained.t_ns)) > 1:
+            names = listed([b.name for b in both])
             what = f"{pod.name} is under {names} at once, and the Eviction API refuses such a pod for ever"
-            found.append(Misfit(over[1], what, "let one budget cover each pod: narrow a selector", pod, drained))
-        elif not over and (empty := _selecting_nothing(budgets, pod)) is not None:
+            found.append(Misfit(both[1], what, "let one budget cover each pod: narrow a selector", pod, drained))
+        elif not over and (empty := _selecting_nothing(met, pod)) is not None:
             what = f"{empty.name} selects nothing, so {pod.name} was drained under no budget"
             found.append(Misfit(empty, what, "make the budget's selector match the labels of the pods", pod, drained))
         elif over and pod.uid in {p.uid for p in held} and _never_allows(over[0]):
@@ -58,6 +60,19 @@ def misfits(history: History, held: Sequence[Life], covered: Covered) -> list[Mi
             change = "let maxUnavailable be at least 1, or minAvailable less than the replicas"
             found.append(Misfit(over[0], what, change, pod, drained))
     return found
+
+
+def there(budget: Life, t_ns: int) -> bool:
+    """Whether the budget was there: nobody keeps one that came later, or had gone."""
+    came = budget.seen[0]
+    early = came.type is ObjectEventType.ADDED and t_ns < came.t_ns
+    return not early and (budget.gone is None or t_ns <= budget.gone.t_ns)
+
+
+def _at_once(budgets: Sequence[Life], since_ns: int) -> list[Life]:
+    """Those that were there together at one moment since then: one that took another's place is not a second."""
+    moments = [max(since_ns, budget.born_ns) for budget in budgets]
+    return max(([b for b in budgets if there(b, t_ns)] for t_ns in moments), key=len, default=[])
 
 
 def _selecting_nothing(budgets: Sequence[Life], pod: Life) -> Life | None:

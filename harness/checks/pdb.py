@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from harness.checks.budgets import Misfit, misfit_rows, misfit_sentence, misfit_story, misfits
+from harness.checks.budgets import Misfit, misfit_rows, misfit_sentence, misfit_story, misfits, there
 from harness.checks.departures import pods_scaled_away
 from harness.checks.nodepool_rules import Broken, broken_rows, broken_rules, broken_sentence, broken_story
 from harness.checks.stories import pdb_story
@@ -181,7 +181,7 @@ def disruptions(history: History, budget: Life) -> list[Disruption]:
     found: list[Disruption] = []
     for pod in pods:
         event = pod.when(going) or pod.gone
-        if event is None or _ended_before(pod, event) or not _there(budget, event.t_ns):
+        if event is None or _ended_before(pod, event) or not there(budget, event.t_ns):
             continue
         how, voluntary = _how(pod, event, nodes, scaled)
         if not how:
@@ -196,13 +196,6 @@ def disruptions(history: History, budget: Life) -> list[Disruption]:
             )
         )  # fmt: skip
     return sorted(found, key=lambda d: d.event.index)
-
-
-def _there(budget: Life, t_ns: int) -> bool:
-    """Whether the budget was there: nobody keeps one that came later, or had gone."""
-    came = budget.seen[0]
-    early = came.type is ObjectEventType.ADDED and t_ns < came.t_ns
-    return not early and (budget.gone is None or t_ns <= budget.gone.t_ns)
 
 
 def _unseen(history: History, event: ObjectEvent, how: str) -> bool:
