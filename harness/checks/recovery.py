@@ -61,7 +61,7 @@ def recovery(history: History, spec: RecoverySpec) -> Finding:
     UNKNOWN when no disruptive fault came to its end, or one of them did not, when the recording ends before the time
     was up (also that of what was wrong already when the last fault was over, and still is), and when the recorder was
     blind meanwhile. Where nothing recorded says how many replicas are wanted (pods of no Deployment), all that were
-    ready when the first fault struck are to be so again, and it is unknown when they are not.
+    ready when the first fault struck are to be so again, and it is unknown when they are not, or none was.
     """
     ends = fault_ends(history)
     if not ends:
@@ -78,7 +78,10 @@ def recovery(history: History, spec: RecoverySpec) -> Finding:
     gap = blind(history, _BLINDING, start_ns)
     open_ = never_over(history, ends)
     unsure = ""
-    if not late and (were := _ready_when_struck(history)):
+    were = None if late else _ready_when_struck(history)
+    if were == 0:
+        unsure = "no pod was ready when the first fault struck"
+    elif were is not None:
         back, sure = heard_again(history, returned(history, start_ns, hold_ns, were), hold_ns), back
         if back.steady_ns is None or back.steady_ns > due_ns:
             back, unsure = sure, back.wants or f"not all of the {were} pods were ready again in time"
@@ -130,10 +133,10 @@ def _first_ns(history: History) -> int:
     return min((event.t_ns for event in history.faults if event.fault_id in disruptive), default=0)
 
 
-def _ready_when_struck(history: History) -> int:
-    """How many pods were ready when the first fault was to strike; 0 where an object says how many are wanted."""
+def _ready_when_struck(history: History) -> int | None:
+    """How many pods were ready when the first fault was to strike; None where an object says how many are wanted."""
     if targets_of(history):
-        return 0
+        return None
     struck_ns = _first_ns(history)
     there = [pod.at(struck_ns) for pod in workload_pods(history)]
     return sum(1 for obj in there if obj is not None and ready(obj) and not going(obj))
