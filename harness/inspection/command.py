@@ -79,8 +79,16 @@ def inspect(
     typer.echo(as_json(found) if output is Output.JSON else as_text(found), nl=False)
     least = Severity(fail_on.value)
     if junit is not None:
-        junit.write_text(junit_xml(found, least), encoding="utf-8")
+        _write(junit, junit_xml(found, least))
     return found.exit_code(least)
+
+
+def _write(junit: Path, report: str) -> None:
+    try:
+        junit.write_text(report, encoding="utf-8")
+    except OSError as error:
+        why, hint = error.strerror or error, "name a file in a folder that is there and may be written to"
+        raise BadInput(f"--junit cannot be written: {why}", where=Where(str(junit)), hint=hint) from None
 
 
 def _look(

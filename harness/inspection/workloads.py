@@ -109,8 +109,13 @@ class Workload:
         parts = ("initContainers", "containers")
         return [((*self.spec_at, part, i), c) for part in parts for i, c in items(self.pod_spec, part)]
 
-    def container_at(self, index: int) -> KeyPath:
-        return (*self.spec_at, "containers", index)
+    @cached_property
+    def running(self) -> list[tuple[KeyPath, Json]]:
+        """Those that run as long as the pod does, each with its place: its containers, then its sidecars, which stand
+        among the initContainers."""
+        own = [((*self.spec_at, "containers", i), c) for i, c in self.containers]
+        preparing = [((*self.spec_at, "initContainers", i), c) for i, c in items(self.pod_spec, "initContainers")]
+        return own + [(at, c) for at, c in preparing if c.get("restartPolicy") == "Always"]
 
     @property
     def grace_s(self) -> int:
@@ -118,17 +123,18 @@ class Workload:
         return DEFAULT_GRACE_S if written is None else written
 
     @cached_property
-    def gpu_containers(self) -> list[tuple[int, Json]]:
-        return [(i, c) for i, c in self.containers if gpus_of(c) or items(c, "resources", "claims")]
+    def gpu_containers(self) -> list[tuple[KeyPath, Json]]:
+        return [(at, c) for at, c in self.running if gpus_of(c) or items(c, "resources", "claims")]
 
     @property
     def asks_for_gpus(self) -> bool:
         return bool(self.gpu_containers)
 
     @property
-    def main(self) -> tuple[int, Json]:
-        """The container that serves: the one with the GPU."""
-        return self.gpu_containers[0] if self.gpu_containers else (self.containers or [(0, {})])[0]
+    def main(self) -> tuple[KeyPath, Json]:
+        """The container that serves, and its place: the one with the GPU."""
+        nothing: tuple[KeyPath, Json] = ((*self.spec_at, "containers", 0), {})
+        return next(iter(self.gpu_containers or self.running), nothing)
 
     @property
     def prestop_s(self) -> float | None:

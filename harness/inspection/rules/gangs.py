@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from harness.inspection.objects import Objects
 from harness.inspection.rule import Rule, Severity, Sighting
-from harness.inspection.seen import Seen, mapping, text, whole
+from harness.inspection.seen import Seen, items, mapping, text, whole
 from harness.inspection.types import as_written_back
 from harness.inspection.workloads import GPU_RESOURCE, Workload
 from harness.spec.document import KeyPath
@@ -55,23 +55,82 @@ def _group_not_there(objects: Objects) -> Iterator[Sighting]:
 
 
 def _one_by_one(objects: Objects) -> Iterator[Sighting]:
+    of_each: dict[int, list[Workload]] = {}
     for workload in objects.workloads:
-        seen = workload.object
-        size = whole(seen.data, "spec", "leaderWorkerTemplate", "size") or 1
-        if (
-            seen.kind != "LeaderWorkerSet"
-            or size < 2
-            or not workload.asks_for_gpus
-            or workload.at[-1] != "workerTemplate"
-        ):
+        if workload.object.kind in _TOGETHER and workload.asks_for_gpus:
+            of_each.setdefault(id(workload.object), []).append(workload)
+    for workloads in of_each.values():
+        seen = workloads[0].object
+        if any(_placed_whole(w) for w in workloads) or _has_group(objects, seen):
             continue
-        if not (workload.pod_spec.get("schedulerName") or group_of(workload) or _queued(seen, workload)):
-            at = ("spec", "leaderWorkerTemplate", "size")
-            yield Sighting(seen, at, f"groups of {size} pods with GPUs, placed one by one by the default scheduler")
+        if (found := _TOGETHER[seen.kind](workloads)) is not None:
+            at, said = found
+            yield Sighting(seen, at, f"{said}, placed one by one by the default scheduler")
 
 
-def _queued(seen: Seen, workload: Workload) -> bool:
-    return any("kueue.x-k8s.io/queue-name" in labels for labels in (seen.labels, workload.labels))
+def _groups_of_lws(workloads: list[Workload]) -> tuple[KeyPath, str] | None:
+    size = whole(workloads[0].object.data, "spec", "leaderWorkerTemplate", "size") or 1
+    if size < 2 or not any(w.at[-1] == "workerTemplate" for w in workloads):
+        return None
+    return ("spec", "leaderWorkerTemplate", "size"), f"groups of {size} pods with GPUs"
+
+
+def _hosts_of_ray(workloads: list[Workload]) -> tuple[KeyPath, str] | None:
+    """Workers of Ray come and go alone, but for those that are one replica together."""
+    for workload in workloads:
+        if workload.group_size > 1:
+            return (*workload.at[:-1], "numOfHosts"), f"groups of {workload.group_size} pods with GPUs"
+    return None
+
+
+def _all_of_ray_job(workloads: list[Workload]) -> tuple[KeyPath, str] | None:
+    """Submitted when all pods of its cluster are ready (KubeRay v1.6 rayjob_controller.go)."""
+    pods = 0
+    for workload in workloads:
+        least = whole(workload.object.data, *workload.at[:-1], "minReplicas") or 0
+        pods += max(workload.replicas or 0, least) * workload.group_size
+    return _hosts_of_ray(workloads) or _all(pods, workloads)
+
+
+def _all_of_job_set(workloads: list[Workload]) -> tuple[KeyPath, str] | None:
+    pods = [(1 if w.replicas is None else w.replicas) * w.group_size for w in workloads]
+    jobs = [job for _, job in items(workloads[0].object.data, "spec", "replicatedJobs")]
+    in_turn = any(text(before, "status") == "Complete" for job in jobs for _, before in items(job, "dependsOn"))
+    return _all(max(pods) if in_turn else sum(pods), workloads)
+
+
+def _all(pods: int, workloads: list[Workload]) -> tuple[KeyPath, str] | None:
+    return (workloads[0].at, f"{pods} pods with GPUs that work together") if pods > 1 else None
+
+
+_TOGETHER = {
+    "LeaderWorkerSet": _groups_of_lws, "RayCluster": _hosts_of_ray, "RayService": _hosts_of_ray,
+    "RayJob": _all_of_ray_job, "JobSet": _all_of_job_set,
+}  # fmt: skip
+"""Kinds of pods that need each other: which do, and where that stands."""
+_QUEUE = "kueue.x-k8s.io/queue-name"
+_ASKS_KUBERAY = ("ray.io/gang-scheduling-enabled", "volcano.sh/queue-name", "kai.scheduler/queue")
+"""Labels of a Ray kind by which KubeRay gives its pods to a gang scheduler (v1.6 controllers/ray/batchscheduler)."""
+
+
+def _placed_whole(workload: Workload) -> bool:
+    seen = workload.object
+    asks = seen.kind.startswith("Ray") and any(key in seen.labels for key in _ASKS_KUBERAY)
+    queued = any(_QUEUE in labels for labels in (seen.labels, workload.labels))
+    return bool(workload.pod_spec.get("schedulerName") or group_of(workload) or queued or asks)
+
+
+def _has_group(objects: Objects, seen: Seen) -> bool:
+    """Whether its operator made a PodGroup for it, or for the RayCluster that it made: a scheduler's name stands on
+    their pods alone."""
+    owners = {(seen.kind, seen.name)}
+    for cluster in objects.of("RayCluster"):
+        if (text(cluster.owner(), "kind"), text(cluster.owner(), "name")) == (seen.kind, seen.name):
+            owners.add((cluster.kind, cluster.name))
+    return any(
+        group.namespace == seen.namespace and (text(ref, "kind"), text(ref, "name")) in owners
+        for group in objects.of("PodGroup") for _, ref in items(group.data, "metadata", "ownerReferences")
+    )  # fmt: skip
 
 
 def _half_asked(objects: Objects) -> Iterator[Sighting]:
@@ -117,8 +176,8 @@ GANG_ONE_BY_ONE = Rule(
     "a gang scheduler (schedulerName and its group), a Kueue queue, or a PodGroup",
     "let a gang scheduler or Kueue place it",
     "Leaders were placed and their workers waited for ever; two half-placed groups blocked each other.",
-    "kubernetes-sigs/lws#167, koordinator-sh/koordinator#872, ray-project/kuberay#5002", ("LeaderWorkerSet",),
-    _one_by_one,
+    "kubernetes-sigs/lws#167, koordinator-sh/koordinator#872, ray-project/kuberay#5002",
+    tuple(_TOGETHER), _one_by_one,
 )  # fmt: skip
 GPU_HALF_ASKED = Rule(
     "gpu-request-and-limit-differ", Severity.ERROR,

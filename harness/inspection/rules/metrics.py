@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from harness.inspection.hpa import metrics_of, scale_down_of
 from harness.inspection.objects import Objects, target_name
 from harness.inspection.rule import Rule, Severity, Sighting
 from harness.inspection.seen import Seen, items, mapping, text, whole
+from harness.kube.port import Json
 from harness.spec.document import KeyPath
 
 _LOOKS_AT = ("HorizontalPodAutoscaler", "ScaledObject")
@@ -41,17 +43,14 @@ _TRIGGER_KEYS = (
     "queries",
 )
 """Where the triggers of KEDA 2.21 name what they read."""
-_FALSE = ("0", "f", "F", "false", "False", "FALSE")
+FALSE = ("0", "f", "F", "false", "False", "FALSE")
 """What KEDA reads as false (Go's strconv.ParseBool)."""
 
 
 def asked(scaler: Seen) -> Iterator[tuple[KeyPath, str]]:
     """Each metric of an autoscaler: where it stands, and its name or query."""
-    for index, metric in items(scaler.data, "spec", "metrics"):
-        kind = text(metric, "type")
-        part = kind[:1].lower() + kind[1:]
-        if name := text(metric, part, "metric", "name"):
-            yield ("spec", "metrics", index, part, "metric", "name"), name
+    if scaler.kind == "HorizontalPodAutoscaler":
+        yield from ((metric.at, metric.name) for metric in metrics_of(scaler) if metric.name and not metric.is_resource)
     for index, trigger in items(scaler.data, "spec", "triggers"):
         for key in _TRIGGER_KEYS:
             if words := text(trigger, "metadata", key):
@@ -90,7 +89,7 @@ def _blind_at_zero(objects: Objects) -> Iterator[Sighting]:
     for hpa in objects.of("HorizontalPodAutoscaler"):
         if whole(hpa.data, "spec", "minReplicas") != 0 or hpa.owner():
             continue
-        kinds = [text(metric, "type") for _, metric in items(hpa.data, "spec", "metrics")]
+        kinds = [metric.type for metric in metrics_of(hpa)]
         if not any(kind in ("External", "Object") for kind in kinds):
             said = f"minReplicas: 0, and its metrics are of its own pods ({', '.join(dict.fromkeys(kinds)) or 'none'})"
             yield Sighting(hpa, ("spec", "minReplicas"), said)
@@ -125,7 +124,7 @@ def _empty_is_zero(objects: Objects) -> Iterator[Sighting]:
             continue
         for index, trigger in items(scaled.data, "spec", "triggers"):
             metadata = mapping(trigger, "metadata")
-            if text(trigger, "type") == "prometheus" and text(metadata, "ignoreNullValues") not in _FALSE:
+            if text(trigger, "type") == "prometheus" and text(metadata, "ignoreNullValues") not in FALSE:
                 at: KeyPath = ("spec", "triggers", index, "metadata", "ignoreNullValues")
                 written = text(metadata, "ignoreNullValues")
                 yield Sighting(scaled, at, f"ignoreNullValues is {written or 'not written, so it is true'}")
@@ -133,16 +132,17 @@ def _empty_is_zero(objects: Objects) -> Iterator[Sighting]:
 
 def _no_window(objects: Objects) -> Iterator[Sighting]:
     servers = {(w.object.kind, w.object.name, w.namespace) for w in objects.gpu_servers}
-    for kind, base in (
-        ("HorizontalPodAutoscaler", ("spec", "behavior")),
-        ("ScaledObject", ("spec", "advanced", "horizontalPodAutoscalerConfig", "behavior")),
-    ):
-        for scaler in objects.of(kind):
-            at: KeyPath = (*base, "scaleDown", "stabilizationWindowSeconds")
-            if scaler.owner() or (*target_name(scaler), scaler.namespace) not in servers:
-                continue
-            if whole(scaler.data, *at) == 0 and text(scaler.data, *at[:-1], "selectPolicy") != "Disabled":
-                yield Sighting(scaler, at, "stabilizationWindowSeconds: 0 for scaling down")
+    for scaler in objects.of(*_LOOKS_AT):
+        if scaler.owner() or (*target_name(scaler), scaler.namespace) not in servers:
+            continue
+        at, rules = scale_down_of(scaler) if scaler.kind == "HorizontalPodAutoscaler" else _scale_down_of_keda(scaler)
+        if whole(rules, "stabilizationWindowSeconds") == 0 and text(rules, "selectPolicy") != "Disabled":
+            yield Sighting(scaler, at, "stabilizationWindowSeconds: 0 for scaling down")
+
+
+def _scale_down_of_keda(scaled: Seen) -> tuple[KeyPath, Json]:
+    at: KeyPath = ("spec", "advanced", "horizontalPodAutoscalerConfig", "behavior", "scaleDown")
+    return (*at, "stabilizationWindowSeconds"), mapping(scaled.data, *at)
 
 
 HPA_ON_GPU_DUTY_CYCLE = Rule(

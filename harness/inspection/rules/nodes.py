@@ -112,8 +112,8 @@ def _no_pool_gives_gpus(objects: Objects) -> Iterator[Sighting]:
         why = [(pool.name, _gives_no_gpu(pool) or _turns_away(pool, workload)) for pool in asked]
         if all(reason for _, reason in why):
             said = "; ".join(f"NodePool {name}: {reason}" for name, reason in why)
-            index, _ = workload.main
-            yield Sighting(workload.object, (*workload.container_at(index), "resources"), said, others=tuple(asked))
+            place, _ = workload.main
+            yield Sighting(workload.object, (*place, "resources"), said, others=tuple(asked))
 
 
 def _has_gpus(node: Seen) -> bool:
@@ -164,9 +164,9 @@ def _claims_only(objects: Objects) -> Iterator[Sighting]:
     if not pools(objects):
         return
     for workload in objects.workloads:
-        for index, container in workload.gpu_containers:
+        for place, container in workload.gpu_containers:
             if items(container, "resources", "claims") and not gpus_of(container):
-                at = (*workload.container_at(index), "resources", "claims")
+                at = (*place, "resources", "claims")
                 yield Sighting(
                     workload.object, at, f"container {text(container, 'name')} asks for its GPU by a ResourceClaim"
                 )

@@ -34,37 +34,37 @@ def _no_readiness(objects: Objects) -> Iterator[Sighting]:
     for workload in objects.gpu_servers:
         if workload.object.kind.startswith("Ray"):
             continue  # KubeRay gives its containers probes of their own
-        index, container = workload.main
+        place, container = workload.main
         if not mapping(container, "readinessProbe") and not mapping(container, "startupProbe"):
-            at = (*workload.container_at(index), "readinessProbe")
+            at = (*place, "readinessProbe")
             name = text(container, "name")
             yield Sighting(workload.object, at, f"container {name} has neither readinessProbe nor startupProbe")
 
 
 def _liveness_before_load(objects: Objects) -> Iterator[Sighting]:
     for workload in objects.gpu_servers:
-        index, container = workload.main
+        place, container = workload.main
         probe = mapping(container, "livenessProbe")
         if not probe or mapping(container, "startupProbe"):
             continue
         needed_s, who = load_s(objects, workload)
         if patience_s(probe) < needed_s:
             yield Sighting(
-                workload.object, (*workload.container_at(index), "livenessProbe"),
+                workload.object, (*place, "livenessProbe"),
                 f"it is given up {patience_s(probe):g} s after its start, but loading takes {needed_s:g} s ({who})",
             )  # fmt: skip
 
 
 def _startup_too_short(objects: Objects) -> Iterator[Sighting]:
     for workload in objects.gpu_servers:
-        index, container = workload.main
+        place, container = workload.main
         probe = mapping(container, "startupProbe")
         if not probe:
             continue
         needed_s, who = load_s(objects, workload)
         if patience_s(probe) < needed_s:
             yield Sighting(
-                workload.object, (*workload.container_at(index), "startupProbe"),
+                workload.object, (*place, "startupProbe"),
                 f"it is given up {patience_s(probe):g} s after its start, but loading takes {needed_s:g} s ({who})",
             )  # fmt: skip
 

@@ -70,9 +70,8 @@ def _no_longest_stream(objects: Objects) -> str:
 
 def _grace_below_prestop(objects: Objects) -> Iterator[Sighting]:
     for workload in objects.workloads:
-        # A sidecar among the initContainers runs as long as the others, and ends with them.
-        ending = [c for at, c in workload.all_containers if "containers" in at or c.get("restartPolicy") == "Always"]
-        longest_s, name = max(((prestop_s(c) or 0.0, text(c, "name")) for c in ending), default=(0.0, ""))
+        ending = ((prestop_s(c) or 0.0, text(c, "name")) for _, c in workload.running)
+        longest_s, name = max(ending, default=(0.0, ""))
         if longest_s and workload.object.kind in RUNS_ON and workload.grace_s <= longest_s:
             yield Sighting(
                 workload.object, _grace_at(workload),
@@ -94,8 +93,8 @@ def _grace_by_default(objects: Objects) -> Iterator[Sighting]:
 
 def _no_prestop(objects: Objects) -> Iterator[Sighting]:
     for workload in objects.gpu_servers:
-        index, container = workload.main
-        at = (*workload.container_at(index), "lifecycle", "preStop")
+        place, container = workload.main
+        at = (*place, "lifecycle", "preStop")
         if workload.prestop_s is None:
             yield Sighting(workload.object, at, f"container {text(container, 'name')} has no preStop")
         elif dig(container, "lifecycle", "preStop", "sleep", "seconds") == 0:
@@ -126,7 +125,7 @@ def _shutdown_timeout_s(container: Json) -> float | None:
 
 def _aborts_on_sigterm(objects: Objects) -> Iterator[Sighting]:
     for workload in objects.gpu_servers:
-        index, container = workload.main
+        place, container = workload.main
         arguments = " ".join((*texts(container, "command"), *texts(container, "args"))).split()
         if not _vllm_server(container) or any(_MORE_ARGUMENTS.search(word) for word in arguments):
             continue
@@ -135,7 +134,7 @@ def _aborts_on_sigterm(objects: Objects) -> Iterator[Sighting]:
             continue  # by the time of SIGTERM nothing is in flight
         if not _shutdown_timeout_s(container):
             yield Sighting(
-                workload.object, (*workload.container_at(index), "args"),
+                workload.object, (*place, "args"),
                 f"container {text(container, 'name')} runs vLLM without --shutdown-timeout, which is 0 by default",
             )  # fmt: skip
 

@@ -6,8 +6,10 @@ import json
 import re
 from collections.abc import Iterator
 
+from harness.inspection.hpa import metrics_of
 from harness.inspection.objects import Objects, target_name
 from harness.inspection.rule import Rule, Severity, Sighting
+from harness.inspection.rules.metrics import FALSE
 from harness.inspection.seen import Seen, dig, items, mapping, read_selector, text, whole
 from harness.kube.port import Json
 
@@ -19,20 +21,42 @@ SCALERS = re.compile(r"kube-controller-manager|keda|controller-manager|autoscale
 _GITOPS = re.compile(
     r"argocd|argo-cd|flux|kustomize-controller|helm|fleet|kubectl|kapp|pulumi|terraform", re.IGNORECASE
 )
+_PAUSED, _PAUSED_AT = "autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas"
+_TAKES_OVER = "scaledobject.keda.sh/transfer-hpa-ownership"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def scaled_by(objects: Objects) -> dict[Target, list[Seen]]:
-    """The autoscalers of each target. An HPA that KEDA made is KEDA's, not a second one."""
+    """The autoscalers that decide for each target. An HPA that KEDA made or takes over is KEDA's, not a second one; a
+    ScaledObject that is paused decides nothing."""
     found: dict[Target, list[Seen]] = {}
+    taken = {(scaled.namespace, name) for scaled in objects.of("ScaledObject") if (name := _takes_over(scaled))}
     for scaler in objects.of(*_AUTOSCALERS):
         kind, name = target_name(scaler)
         made_by = text(scaler.owner(), "kind")
+        if scaler.kind == "ScaledObject" and is_paused(scaler):
+            continue
+        if scaler.kind == "HorizontalPodAutoscaler" and (scaler.namespace, scaler.name) in taken:
+            continue
         if name and kind != "HorizontalPodAutoscaler" and made_by not in ("ScaledObject", "InferenceService"):
             known = found.setdefault((kind, name, scaler.namespace), [])
             if scaler.ref not in [other.ref for other in known]:  # variants of one object, in several files
                 known.append(scaler)
     return found
+
+
+def is_paused(scaled: Seen) -> bool:
+    """KEDA takes its HPA away and writes nothing more, after the replicas of paused-replicas (keda v2.21
+    scaledobject_types.go: what is no boolean counts as true)."""
+    told = scaled.annotations
+    return _PAUSED_AT in told or (_PAUSED in told and told[_PAUSED] not in FALSE)
+
+
+def _takes_over(scaled: Seen) -> str:
+    """The name of the HPA that KEDA makes its own (keda v2.21 scaledobject_webhook.go); empty for none."""
+    if scaled.annotations.get(_TAKES_OVER) != "true":
+        return ""
+    return text(scaled.data, "spec", "advanced", "horizontalPodAutoscalerConfig", "name")
 
 
 def _two_autoscalers(objects: Objects) -> Iterator[Sighting]:
@@ -66,8 +90,8 @@ def _beside_vpa(objects: Objects) -> Iterator[Sighting]:
 def _resource_of(scaler: Seen) -> str:
     """The resource of its own pods that an autoscaler goes by; CPU, where an HPA names nothing."""
     if scaler.kind == "HorizontalPodAutoscaler":
-        metrics = items(scaler.data, "spec", "metrics")
-        names = [text(m, "resource", "name") or text(m, "containerResource", "name") for _, m in metrics] or ["cpu"]
+        metrics = metrics_of(scaler)
+        names = [metric.name for metric in metrics if metric.is_resource] if metrics else ["cpu"]
     else:
         names = [text(trigger, "type") for _, trigger in items(scaler.data, "spec", "triggers")]
     return next((name for name in names if name in _OWN_RESOURCES), "")

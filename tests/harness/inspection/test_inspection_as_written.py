@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,44 @@ kind: Job
 metadata: {name: train, namespace: inference}
 spec: {parallelism: 2, template: {spec: {restartPolicy: Never, containers: [{name: a, image: b}]}}}
 """
+GPU = 'resources: {limits: {nvidia.com/gpu: "1"}}'
+RAY_WITH_GPUS = RAY_HOSTS.replace("{name: worker, image: rayproject/ray:2.40}", f"{{name: w, image: r, {GPU}}}")
+RAY_JOB = """\
+apiVersion: ray.io/v1
+kind: RayJob
+metadata: {name: train, namespace: inference}
+spec:
+  entrypoint: python train.py
+  rayClusterSpec:
+    headGroupSpec: {template: {spec: {containers: [{name: head, image: r}]}}}
+    workerGroupSpecs:
+      - groupName: gpus
+        replicas: 4
+        template: {spec: {containers: [{name: w, image: r, GPU}]}}
+""".replace("GPU", GPU)
+JOB_SET = """\
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: train, namespace: inference}
+spec:
+  replicatedJobs:
+    - name: a
+      template: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: b, GPU}]}}}}
+    - name: b
+      template: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: b, GPU}]}}}}
+""".replace("GPU", GPU)
+RAY_GROUP = """\
+---
+apiVersion: ray.io/v1
+kind: RayCluster
+metadata: {name: train-x, namespace: inference, ownerReferences: [{kind: RayJob, name: train, controller: true}]}
+spec: {}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: p, namespace: inference, ownerReferences: [{kind: RayCluster, name: train-x, controller: true}]}
+spec: {}
+"""
 INFERENCE_SERVICE = """\
 apiVersion: serving.kserve.io/v1beta1
 kind: InferenceService
@@ -85,6 +124,22 @@ def hpa(spec: str, metadata: str = "{name: h, namespace: inference}") -> str:
 
 def on(name: str) -> str:
     return f"metrics: [{{type: External, external: {{metric: {{name: {name}}}, target: {{type: Value, value: '6'}}}}}}]"
+
+
+def hpa_v1(annotations: dict[str, object], spec: str = "minReplicas: 1") -> str:
+    told = json.dumps({f"autoscaling.alpha.kubernetes.io/{key}": value for key, value in annotations.items()})
+    return hpa(spec, f"{{name: h, namespace: inference, annotations: {told}}}").replace(
+        "autoscaling/v2", "autoscaling/v1"
+    )
+
+
+def on_v1(*names: str) -> dict[str, object]:
+    told = [{"type": "External", "external": {"metricName": name, "targetValue": "6"}} for name in names]
+    return {"metrics": json.dumps(told)}
+
+
+def annotated(scaled: str, annotation: str) -> str:
+    return scaled.replace("{name: k, namespace: inference}", f"{{name: k, namespace: inference, {annotation}}}")
 
 
 def keda(trigger: str, more: str = "minReplicaCount: 1") -> str:
@@ -116,6 +171,14 @@ def looked(tmp_path: Path, text: str) -> Inspection:
     return look(Objects(seen), Accepts(), "manifests", notes)
 
 
+SIDECAR = SERVER.replace(
+    "      containers:\n        - name: vllm\n",
+    "      containers: [{name: gateway, image: envoy}]\n      initContainers:\n        - name: vllm\n"
+    "          restartPolicy: Always\n",
+)
+TAKEN = "advanced: {horizontalPodAutoscalerConfig: {name: h}}"
+TAKES = "scaledobject.keda.sh/transfer-hpa-ownership: 'true'"
+ONE_BY_ONE = "gang-placed-one-by-one"
 CASES = {
     "as it should be": (SERVER, []),
     # how a server ends
@@ -192,6 +255,39 @@ CASES = {
     # figures
     **{f"duty cycle as {name}": (SERVER + hpa(on(name)), [DUTY]) for name in (
         "gpu-utilization", "gpuUtilization", "DCGM_FI_PROF_SM_ACTIVE", "habanalabs_utilization")},
+    # an HPA of version 1
+    "duty cycle in an annotation": (SERVER + hpa_v1(on_v1("vllm:waiting", "DCGM_FI_DEV_GPU_UTIL")), [DUTY]),
+    "capitals in an annotation": (
+        SERVER + hpa_v1({"metrics": '[{"Type": "Pods", "Pods": {"MetricName": "DCGM_FI_DEV_GPU_UTIL"}}]'}), [DUTY]),
+    "memory in an annotation": (SERVER + hpa_v1(on_v1("DCGM_FI_DEV_FB_USED")), ["hpa-on-gpu-memory"]),
+    "a queue in an annotation": (SERVER + hpa_v1(on_v1("vllm:waiting")), []),
+    "an annotation of another version": (
+        SERVER + hpa_v1(on_v1("DCGM_FI_DEV_GPU_UTIL")).replace("autoscaling/v1", "autoscaling/v2"), []),
+    **{f"an annotation that says {said}": (SERVER + hpa_v1({"metrics": said}), [])
+       for said in ("no JSON", "[", "7", "null", '["a"]', "[" * 100_000)},
+    "zero by version 1": (SERVER + hpa_v1(on_v1("gateway_waiting"), "minReplicas: 0"), []),
+    "zero by version 1, blind": (SERVER + hpa_v1({"metrics": '[{"type": "Pods", "pods": {"metricName": "q"}}]'},
+                                                 "minReplicas: 0"), [AT_ZERO]),
+    "no window in an annotation": (
+        SERVER + hpa_v1({"behavior": '{"ScaleDown": {"StabilizationWindowSeconds": 0}}'}), ["no-scale-down-window"]),
+    "no scaling down in an annotation": (
+        SERVER + hpa_v1({"behavior": '{"scaleDown": {"stabilizationWindowSeconds": 0, "selectPolicy": "Disabled"}}'}),
+        []),
+    # KEDA's HPA, and KEDA's rest
+    "KEDA takes the HPA over": (
+        SERVER + hpa(on("q")) + annotated(keda(query("sum(q)"), TAKEN), f"annotations: {{{TAKES}}}"), []),
+    "KEDA takes another HPA over": (
+        SERVER + hpa(on("q")) + annotated(keda(query("sum(q)"), TAKEN.replace("name: h", "name: other")),
+                                          f"annotations: {{{TAKES}}}"), ["two-autoscalers-on-one-target"]),
+    "KEDA takes nothing over": (
+        SERVER + hpa(on("q")) + annotated(keda(query("sum(q)"), TAKEN), f"annotations: {{{TAKES}}}").replace(
+            "'true'", "'false'"), ["two-autoscalers-on-one-target"]),
+    **{f"a ScaledObject with {said}": (
+        SERVER + hpa(on("q")) + annotated(keda(query("sum(q)")), f"annotations: {{autoscaling.keda.sh/{said}}}"), rules)
+       for said, rules in (
+           ("paused: 'true'", []), ("paused: ''", []), ("paused-replicas: '2'", []),
+           ("paused: 'false'", ["two-autoscalers-on-one-target"]),
+           ("paused-scale-in: 'true'", ["two-autoscalers-on-one-target"]))},
     "no duty cycle": (SERVER + hpa(on("vllm:gpu_cache_usage_perc")), []),
     "of Google": (SERVER + keda("{type: gcp-stackdriver, metadata: {projectId: p, filter: "
                                 "'metric.type=\"kubernetes.io/container/accelerator/duty_cycle\"'}}"), [DUTY]),
@@ -218,6 +314,30 @@ CASES = {
     "GPUs of a preparing container": (
         SERVER.replace("      containers:", "      initContainers: [{name: i, image: b, resources: {requests: "
                        "{nvidia.com/gpu: 1}}}]\n      containers:"), ["gpu-request-and-limit-differ"]),
+    "a GPU of a sidecar": (
+        SIDECAR.replace(f"          lifecycle: {{preStop: {PRESTOP}}}\n", ""), ["no-prestop"]),
+    "a sidecar with all it needs": (SIDECAR, []),
+    "a GPU of what only prepares": (SIDECAR.replace("          restartPolicy: Always\n", ""), []),
+    # pods that need each other
+    "Ray, one replica of two hosts": (RAY_WITH_GPUS, [ONE_BY_ONE]),
+    "Ray, workers that come and go": (RAY_WITH_GPUS.replace("numOfHosts: 2", "numOfHosts: 1"), []),
+    **{f"Ray with {label}": (RAY_WITH_GPUS.replace("{name: ray,", f"{{name: ray, labels: {{{label}: x}},"), [])
+       for label in ("ray.io/gang-scheduling-enabled", "volcano.sh/queue-name", "kai.scheduler/queue",
+                     "kueue.x-k8s.io/queue-name")},
+    "a RayJob": (RAY_JOB, [ONE_BY_ONE]),
+    "a RayJob with one pod": (RAY_JOB.replace("replicas: 4", "replicas: 1"), []),
+    "a RayJob, by its least": (RAY_JOB.replace("replicas: 4", "minReplicas: 2"), [ONE_BY_ONE]),
+    "a RayJob whose cluster has a group": (RAY_JOB + RAY_GROUP, []),
+    "a RayJob beside another's group": (RAY_JOB + RAY_GROUP.replace("RayJob, name: train", "RayJob, name: b"),
+                                        [ONE_BY_ONE]),
+    "a JobSet": (JOB_SET, [ONE_BY_ONE]),
+    "a JobSet with a scheduler": (JOB_SET.replace("{restartPolicy", "{schedulerName: volcano, restartPolicy"), []),
+    "a JobSet in a queue": (JOB_SET.replace("{name: train,", "{name: train, labels: {kueue.x-k8s.io/queue-name: q},"),
+                            []),
+    "a JobSet, one after the other": (
+        JOB_SET.replace("- name: b", "- name: b\n      dependsOn: [{name: a, status: Complete}]"), []),
+    "a JobSet of many": (JOB_SET.split("    - name: b")[0].replace("- name: a", "- name: a\n      replicas: 2"),
+                         [ONE_BY_ONE]),
     "one GPU in another way": (SERVER.replace('gpu: "1"', "gpu: 1000m"), []),
     "half a GPU": (SERVER.replace('gpu: "1"', "gpu: 0.5"), ["gpu-request-and-limit-differ"]),
     "Ray's own probes": (RAY.replace("ray:2.40}]}}}", "ray:2.40, ports: [{containerPort: 1}], resources: {limits: "

@@ -85,6 +85,12 @@ def test_json_has_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert {entry["section"] for entry in found["inventory"]} >= {"autoscalers", "disruption budgets"}
 
 
+@pytest.mark.parametrize("name", ["gone/junit.xml", "."])
+def test_a_junit_file_that_cannot_be_written_is_bad_input(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadInput, match="--junit cannot be written"):
+        inspect(CLEAN, "--junit", tmp_path / name)
+
+
 def test_junit_has_a_case_for_each_rule(tmp_path: Path) -> None:
     file = tmp_path / "junit.xml"
     assert inspect(PLANTED / "no-readiness-probe.yaml", "--junit", file) is ExitCode.FAIL
