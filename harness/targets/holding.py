@@ -82,6 +82,10 @@ def main() -> int:
     except HarnessError as error:
         print(f"gpu-harness: {error}", file=sys.stderr)
         return int(error.exit_code)
+    except OSError as error:  # the machine refuses: `up` shows these words, and a traceback would be none
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"gpu-harness: {place}the machine refused: {error.strerror or error}", file=sys.stderr)
+        return int(ExitCode.HARNESS_ERROR)
     return int(ExitCode.PASS)
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from harness.errors import BadInput, TargetError, Where
@@ -90,17 +91,23 @@ def _stop_what_is_up() -> str:
     pid, log = _our_process(), FOLDER / "logs" / HOLDER_LOG
     (FOLDER / CONNECTION_FILE).unlink(missing_ok=True)
     if pid is None:
+        (FOLDER / PROCESS_FILE).unlink(missing_ok=True)  # of one that died; its end has been told
         return ""
     told = len(_progress(log))
-    os.kill(pid, signal.SIGTERM)
+    _signal(pid, signal.SIGTERM)
     deadline = time.monotonic() + _patience_s()
     while _our_process() == pid:
         told = _tell_progress(log, told)
         if time.monotonic() > deadline:
-            os.kill(pid, signal.SIGKILL)  # what it held goes with it, by its parent pipes
+            _signal(pid, signal.SIGKILL)  # what it held goes with it, by its parent pipes
         time.sleep(0.05)
     (FOLDER / PROCESS_FILE).unlink(missing_ok=True)
     return f"stopped the cluster (process {pid})"
+
+
+def _signal(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError):  # it has ended meanwhile, which is what was wanted
+        os.kill(pid, number)
 
 
 def record(pid: int, target: str) -> None:
@@ -122,7 +129,12 @@ def _start(target: str, args: list[str]) -> subprocess.Popen[bytes]:
     argv = [sys.executable, "-m", "harness.targets.holding", "--target", target, *args]
     with (FOLDER / "logs" / HOLDER_LOG).open("wb") as log:
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-    record(process.pid, target)
+    try:
+        record(process.pid, target)
+    except BaseException:  # a full disk, say: no `down` would find it
+        process.terminate()
+        process.wait()
+        raise
     return process
 
 
@@ -169,7 +181,7 @@ def _our_process() -> int | None:
     try:
         recorded = json.loads((FOLDER / PROCESS_FILE).read_text())
         pid, started = int(recorded["pid"]), recorded["started"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return None
     return pid if started is not None and _start_ticks(pid) == started else None
 
