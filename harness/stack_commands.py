@@ -65,8 +65,10 @@ def bring_up_components(
     """Start a real control plane with components on it; for kubectl."""
     from harness.errors import Where
     from harness.stack.description import check_names
+    from harness.stack.listing import KUBERNETES
     from harness.targets.standing import bring_up
 
+    names = [name for name in names if name != KUBERNETES]  # listed, and up in any case
     check_names(names, Where("stack up"))
     connection = bring_up(None, target="controlplane", bin_dir=bin_dir, seed=seed, ttl_s=ttl, stack=names)
     typer.echo(f"export KUBECONFIG={connection.kubeconfig}")

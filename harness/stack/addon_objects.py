@@ -38,7 +38,18 @@ Wanted = tuple[Resource, Json]
 
 
 def read_objects(files: Sequence[Path]) -> list[Json]:
-    return [obj for file in files for obj in yaml.load_all(file.read_text(), yaml.CSafeLoader) if obj]
+    """BadInput for a file that holds something else."""
+    return [obj for file in files for obj in _read(file)]
+
+
+def _read(file: Path) -> list[Json]:
+    try:
+        found = [obj for obj in yaml.load_all(file.read_text(), yaml.CSafeLoader) if obj]
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise BadInput(f"is no YAML: {' '.join(str(error).split())}", where=Where(str(file))) from None
+    if wrong := next((obj for obj in found if not isinstance(obj, dict)), None):
+        raise BadInput(f"holds {wrong!r}, which is no object", where=Where(str(file)))
+    return found
 
 
 def kinds_of(crds: Sequence[Json]) -> list[Resource]:

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import TargetError
-from harness.stack.cache import built_dir
+from harness.errors import BadInput, TargetError, Where
+from harness.stack.cache import built_dir, cut_short, noted
 from harness.stack.component import Component
 from harness.stack.find import written_version
 
@@ -80,17 +80,21 @@ def is_built(component: Component, folder: Path | None = None) -> bool:
     """Whether the program is there, as its pins and flags are now, and as it was when it was built: who cleared a disk
     or copied a cache half left one that no command would make anew."""
     folder = folder or built_dir()
-    program, noted = folder / component.name, _noted(folder / f"{component.name}.json")
-    if not program.is_file() or noted.get("recipe") != recipe(component):
+    program = folder / component.name
+    if not program.is_file() or (told := noted(program)).get("recipe") != recipe(component):
         return False
-    if "size" in noted:
-        return program.stat().st_size == noted["size"]
+    if "size" in told:
+        return not cut_short(program)
     return bool(component.version_args) or written_version(program, component.source) is not None
 
 
 def recipe(component: Component) -> str:
     """What a program is built from, in one word: it is built again when this changes."""
-    pinned = [(component.folder / name).read_bytes() for name in ("go.mod", "go.sum")]
+    try:
+        pinned = [(component.folder / name).read_bytes() for name in ("go.mod", "go.sum")]
+    except FileNotFoundError as error:
+        where = Where(str(error.filename))
+        raise BadInput("there is no such file", where=where, hint="`go mod tidy` in that folder writes it") from None
     how = [component.package, component.ldflags, *component.tags, platform.system(), platform.machine()]
     how += [component.toolchain] if component.toolchain else []
     return hashlib.sha256(b"\0".join([*pinned, *(part.encode() for part in how)])).hexdigest()
@@ -146,7 +150,13 @@ def _run_go(batch: Sequence[Component], argv: Sequence[str], say: Say) -> None:
     env = {**os.environ, "CGO_ENABLED": "1" if component.cgo else "0"}
     env |= {"GOTOOLCHAIN": component.toolchain} if component.toolchain else {}
     with subprocess.Popen(
-        argv, cwd=component.folder, env=env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        argv,
+        cwd=component.folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
     ) as go:
         assert go.stderr is not None
         try:
@@ -172,15 +182,6 @@ def _run_go(batch: Sequence[Component], argv: Sequence[str], say: Say) -> None:
         raise TargetError(
             "\n    ".join([f"Go could not build {names} (exit code {go.returncode}):", *words[-30:]]), hint=again
         )
-
-
-def _noted(note: Path) -> dict[str, object]:
-    """What was written down of the build; empty for what nobody can read."""
-    try:
-        found = json.loads(note.read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _size_mb(path: Path) -> float:

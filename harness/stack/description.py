@@ -19,6 +19,7 @@ from harness.spec.document import did_you_mean, read_document
 from harness.spec.mistakes import parse
 from harness.spec.model import Count, CountFromZero, Flag, ObjectName, SpecModel, Text, mistake
 from harness.stack.component import MODULES, Component, pinned_version
+from harness.stack.description_checks import check_description
 
 FILE = "component.yaml"
 Emulated = Literal[
@@ -138,7 +139,13 @@ class Described:
         self.folder = folder
         self.name = folder.name
         self.addon: Addon = parse(Addon, document.data, document, ())
-        self.version = pinned_version(folder, self.addon.source)
+        check_description(self.addon, folder, document)
+        try:
+            self.version = pinned_version(folder, self.addon.source)
+        except (OSError, UnicodeDecodeError) as error:
+            said = (error.strerror or "") if isinstance(error, OSError) else "is not UTF-8 text"
+            where = Where(str(folder / "go.mod"))
+            raise BadInput(f"cannot be read: {said}", where=where, hint="docs/adding-a-component.md") from None
         if not self.version:
             raise document.mistake(
                 ("source",), f"go.mod does not require {self.addon.source}", "add it, or mend source"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import BadInput, TargetError, Where
-from harness.stack.cache import built_dir
+from harness.stack.cache import built_dir, cut_short
 from harness.stack.component import Component
 
 ASSETS_ENV = "KUBEBUILDER_ASSETS"
@@ -55,6 +55,9 @@ def find_binaries(
     for component in components:
         passed_over: list[str] = []
         for place, path in _candidates(component.name, bin_dir, env):
+            if place == "cache" and (wrong := cut_short(path)):
+                passed_over.append(f"{path} {wrong}")
+                continue
             version = version_of(path, component)
             if version is not None and component.takes(version):
                 found[component.name] = Binary(component.name, path, version)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.errors import TargetError
-from harness.stack.cache import built_dir
+from harness.errors import BadInput, TargetError, Where
+from harness.stack.cache import built_dir, cut_short
 from harness.stack.description import Described
 from harness.stack.find import Binaries, Binary, written_version
 from harness.stack.module_files import is_taken
@@ -39,14 +39,22 @@ def find_addons(addons: Sequence[Described], bin_dir: Path | None = None, cache:
 
 
 def _look(name: str, described: Described, bin_dir: Path | None, cache: Path | None) -> tuple[Binary | None, str]:
-    places = [folder for folder in (bin_dir, cache / "bin" if cache else built_dir()) if folder is not None]
-    seen = ""
-    for folder in places:
+    """A program, or what is wrong with the one in the cache. BadInput for one in ``bin_dir`` that does not fit: who
+    names a folder means what lies there."""
+    built = cache / "bin" if cache else built_dir()
+    for folder in filter(None, (bin_dir, built)):
         path = (folder / name).absolute()
         if not path.is_file():
             continue
         version = written_version(path, described.addon.source)
-        if version == described.version:
-            return Binary(name, path, version), ""
-        seen = f" ({path} is {f'version {version}' if version else 'no Go program of that module'})"
-    return None, seen
+        wrong = "" if version == described.version else _other(version)
+        if folder is bin_dir and wrong:
+            raise BadInput(f"{path} {wrong}, needed is {described.version}", where=Where("--bin-dir"))
+        if folder is built:
+            wrong = cut_short(path) or wrong
+        return (None, f" ({path} {wrong})") if wrong else (Binary(name, path, described.version), "")
+    return None, ""
+
+
+def _other(version: str | None) -> str:
+    return f"is version {version}" if version else "is no Go program of that module"

@@ -33,19 +33,32 @@ def take(described: Described, cache: Path | None = None) -> Path:
     part = place.with_name(f".{place.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
+    taken: list[str] = []
     for file in _matches(root, described.from_module, described.addon.source):
         copy = part / file.relative_to(root)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(file.read_bytes())  # the module cache is read-only, the copy is not
-    (part / NOTE).write_text(_recipe(described))
+        taken.append(f"{copy.stat().st_size} {file.relative_to(root)}\n")
+    (part / NOTE).write_text("".join([_recipe(described), *taken]))
     shutil.rmtree(place, ignore_errors=True)
     part.rename(place)
     return place
 
 
 def is_taken(described: Described, cache: Path | None = None) -> bool:
-    note = kept_dir(described, cache) / NOTE
-    return note.is_file() and note.read_text() == _recipe(described)
+    """Whether the files are there, as the description names them now, and as they were when they were taken: who
+    cleared a disk left some that no command would take anew."""
+    place = kept_dir(described, cache)
+    try:
+        recipe, *taken = (place / NOTE).read_text(errors="replace").splitlines(keepends=True)
+    except (OSError, ValueError):
+        return False
+    return recipe == _recipe(described) and all(_is_there(place, *line.strip().split(" ", 1)) for line in taken)
+
+
+def _is_there(place: Path, size: str, name: str = "") -> bool:
+    file = place / name
+    return file.is_file() and str(file.stat().st_size) == size
 
 
 def files_of(described: Described, globs: Sequence[str], cache: Path | None = None) -> list[Path]:

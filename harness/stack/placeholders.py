@@ -20,8 +20,8 @@ PLAIN = (
     "kubeconfig", "folder", "url", "host", "cert", "key", "authority", "front_proxy_authority", "namespace",
     "surroundings",
 )  # fmt: skip
-_PLACEHOLDER = re.compile(rf"\$\{{({'|'.join(PLAIN)})\}}")
-_OF = re.compile(r"\$\{(port|file|secret|scenario|whole):([^{}]+)\}")
+PLAIN_ASKING = re.compile(rf"\$\{{({'|'.join(PLAIN)})\}}")
+ASKING = re.compile(r"\$\{(port|file|secret|scenario|whole):([^{}]+)\}")
 
 
 @dataclass(slots=True)
@@ -45,8 +45,8 @@ class Values:
         return self.ports[key]
 
     def fill(self, text: str) -> str:
-        plain = _PLACEHOLDER.sub(lambda found: self._plain(found[1]), text)
-        return _OF.sub(lambda found: self._of(found[1], found[2]), plain)
+        plain = PLAIN_ASKING.sub(lambda found: self._plain(found[1]), text)
+        return ASKING.sub(lambda found: self._of(found[1], found[2]), plain)
 
     def filled(self, value: Any) -> Any:
         """Every text in a tree of JSON."""

@@ -9,6 +9,7 @@ import pytest
 
 from harness.errors import BadInput
 from harness.stack.addon_objects import kinds_of, read_objects
+from harness.stack.build import recipe
 from harness.stack.component import MODULES
 from harness.stack.description import FILE, Addon, Described, addons, in_order, kinds, set_aside
 from harness.stack.module_files import files_of, is_taken
@@ -72,6 +73,15 @@ def test_it_has_a_section_in_the_docs(described: Described) -> None:
     assert re.search(rf"^### `{described.name}`", page, re.MULTILINE)
 
 
+def test_the_docs_name_each_that_is_emulated_or_played() -> None:
+    page = (DOCS / "stack.md").read_text()
+    aside = re.search(r"ours stands aside:(.*?)The report", page, re.DOTALL)
+    played = re.search(r"`embedded: true`(.*?)\)", page, re.DOTALL)
+    assert aside is not None and played is not None
+    for told, wanted in ((aside, [d for d in ALL if d.addon.emulated]), (played, [d for d in ALL if d.addon.embedded])):
+        assert {d.name for d in wanted} == set(re.findall(r"`([\w-]+)`", told[1])) & set(addons())
+
+
 def test_what_is_needed_comes_first_and_stands_aside_too() -> None:
     assert [d.name for d in in_order(["prometheus-adapter", "karpenter"])] == [
         "prometheus", "prometheus-adapter", "karpenter",
@@ -108,6 +118,68 @@ def test_a_description_names_what_is_wrong_with_it(tmp_path: Path) -> None:
         Described(write(tmp_path / "typo", SMALL + "nedes: [y]\n"))
     with pytest.raises(BadInput, match=r"component.yaml:2 \(source\): go.mod does not require example.org/x"):
         Described(write(tmp_path / "unpinned", SMALL, "module y\n"))
+
+
+WRONG = {
+    "a place of its own": ("crds: [/etc/*]", r":8 \(crds.0\): '/etc/\*' is no pattern of files in the module"),
+    "above the module": ("crds: [../*]", "no pattern"),
+    "no pattern": ("crds: [.]", "no pattern"),
+    "a webhook's": ("namespace: n\nwebhooks: {files: [/a], service: s, port: p}", r"webhooks.files.0\): '/a' is no"),
+    "a file that is gone": ("files: {a: gone.yaml}", r":8 \(files.a\): there is no file 'gone.yaml' beside it"),
+    "a file elsewhere": ("files: {a: ../go.mod}", "there is no file"),
+    "an object that is gone": ("objects: [gone.yaml]", r"objects.0\): there is no file 'gone.yaml'"),
+    "no namespace": ("services: [a]", r"\(services\): is written, and no namespace"),
+    "no namespace for webhooks": ("webhooks: {files: [a], service: s, port: p}", r"\(webhooks\): .* no namespace"),
+    "somebody else's folder": ("namespace: n\nsecrets: {a: /etc/x}", "'/etc/x' is no folder in the run's own"),
+    "a name with a folder": ("module_files: {a/b: [c]}", "'a/b' names a folder, too"),
+    "a name twice": (f"module_files: {{a: [c]}}\nfiles: {{a: {FILE}}}", "'a' is in `files` as well"),
+    "health: no URL": ("health: nonsense", r"programs.0.health\): 'nonsense' is no URL"),
+    "health: no port": ("health: 'http://h:abc'", "is no URL"),
+    "no such file": (
+        "args: ['${file:a}'], health:",
+        r"args.0\): \$\{file:a\}: 'a' is not among its files: it has none",
+    ),
+    "no such secret": ("env: {A: '${secret:a}'}, health:", r"env.A\): .*'a' is not among its secrets"),
+    "no time": ("args: ['${scenario:soon}'], health:", "'soon' is no number of seconds"),
+    "a port of nobody": ("args: ['${port:y/web}'], health:", "'y' is not among `needs`"),
+    "no certificate": ("args: ['${cert}'], health:", "no certificate is made without `hosts`"),
+    "no argument": ('args: ["a\\0b"], health:', "a byte 0"),
+    "no variable": ("env: {A=B: c}, health:", "'A=B' is no name of a variable"),
+    "Kubernetes' own": ("name: etcd", "'etcd' is a program of Kubernetes' own"),
+}
+
+
+@pytest.mark.parametrize(("text", "says"), WRONG.values(), ids=WRONG)
+def test_what_could_only_fail_once_programs_start_is_told_before(tmp_path: Path, text: str, says: str) -> None:
+    if text.startswith("health:"):
+        written = SMALL.replace('health: "http://h"', text)
+    elif text.startswith("name:"):
+        written = SMALL.replace("name: x", text)
+    elif text.endswith("health:"):
+        written = SMALL.replace("health:", text)
+    else:
+        written = f"{SMALL}{text}\n"
+    with pytest.raises(BadInput, match=says):
+        Described(write(tmp_path / "x", written))
+
+
+def test_a_folder_without_its_pins_is_told(tmp_path: Path) -> None:
+    folder = write(tmp_path / "x", SMALL)
+    with pytest.raises(BadInput, match=r"go.sum: there is no such file\n.*go mod tidy"):
+        recipe(Described(folder).components[0])
+    (folder / "go.mod").write_bytes(b"\xff")
+    with pytest.raises(BadInput, match=r"go.mod: cannot be read: is not UTF-8 text"):
+        Described(folder)
+    (folder / "go.mod").unlink()
+    with pytest.raises(BadInput, match=r"go.mod: cannot be read: No such file"):
+        Described(folder)
+
+
+@pytest.mark.parametrize("text", ["a: [", "- 1\n", "7\n"])
+def test_objects_that_are_none_are_told(tmp_path: Path, text: str) -> None:
+    (tmp_path / "o.yaml").write_text(text)
+    with pytest.raises(BadInput, match=r"o.yaml: (is no YAML|holds)"):
+        read_objects([tmp_path / "o.yaml"])
 
 
 def test_a_circle_of_needs_is_told(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ if "headless" in args[-1]:
     sys.exit("# example.org/c\\nPackage libfrob was not found in the pkg-config search path.\\n"
              "Package 'libfrob', required by 'virtual:world', not found")
 if "broken" in args[-1]:
+    sys.stderr.buffer.write(b"a file named \\xff\\n")
     sys.exit("go: downloading example.org/x v1.0.0\\nmain.go:3:2: undefined: frobnicate")
 """
 """Stands for `go`: writes what it was asked to build, or fails as Go fails."""

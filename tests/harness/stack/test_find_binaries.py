@@ -77,3 +77,14 @@ def test_every_component_has_its_module_and_is_pinned_there() -> None:
         module = (component.folder / "go.mod").read_text()
         assert f"\t{component.package}\n" in module or f"tool {component.package}\n" in module
         assert (component.folder / "go.sum").stat().st_size > 0
+
+
+def test_a_built_program_that_was_cut_short_is_passed_over(tmp_path: Path) -> None:
+    built = tmp_path / "cache/gpu-harness/bin"
+    versioned(built, "etcd", "etcd Version: 3.7.3")
+    (built / "etcd.json").write_text('{"size": 4711}')
+    with pytest.raises(TargetError, match=r"etcd has \d+ bytes of the 4711 that were built"):
+        find_binaries([ETCD], None, env(tmp_path))
+    for note in ("", "nonsense", "[]", '{"recipe": 1}'):
+        (built / "etcd.json").write_text(note)
+        assert find_binaries([ETCD], None, env(tmp_path)).versions() == {"etcd": "3.7.3"}

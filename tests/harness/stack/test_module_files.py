@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from programs import python_program
 
-from harness.errors import TargetError
+from harness.errors import BadInput, TargetError
 from harness.stack.description import FILE, Described
 from harness.stack.find_addons import find_addons
-from harness.stack.module_files import files_of, is_taken, take
+from harness.stack.module_files import NOTE, files_of, is_taken, kept_dir, take
 
 DESCRIPTION = """about: x
 source: example.org/x
@@ -78,3 +78,45 @@ def test_a_program_of_another_version_is_named(described: Described, tmp_path: P
         find_addons([described], None, cache)
     (cache / "bin" / "x").write_bytes(b"\x7fELF...\nmod\tcontrolplane/x\t(devel)\t\ndep\texample.org/x\tv1.2.3\th1:\n")
     assert find_addons([described], None, cache).versions() == {"x": "1.2.3"}
+    (cache / "bin" / "x.json").write_text('{"size": 4711}')
+    with pytest.raises(TargetError, match=r"x 1.2.3 \(.*/x has \d+ bytes of the 4711 that were built\)"):
+        find_addons([described], None, cache)
+
+
+def test_another_version_in_bin_dir_is_refused_outright(described: Described, tmp_path: Path) -> None:
+    cache, given = tmp_path / "cache", tmp_path / "given"
+    take(described, cache)
+    for folder, version in ((cache / "bin", "1.2.3"), (given, "1.2.2")):
+        folder.mkdir()
+        (folder / "x").write_text(f"\nmod\tcontrolplane/x\t(devel)\t\ndep\texample.org/x\tv{version}\th1:\n")
+    with pytest.raises(BadInput, match=r"--bin-dir: .*/given/x is version 1.2.2, needed is 1.2.3"):
+        find_addons([described], given, cache)
+    (given / "x").write_text("#!/bin/sh")
+    with pytest.raises(BadInput, match=r"--bin-dir: .*/given/x is no Go program of that module"):
+        find_addons([described], given, cache)
+    (given / "x").unlink()
+    assert find_addons([described], given, cache).versions() == {"x": "1.2.3"}
+
+
+@pytest.mark.parametrize("left", [None, "name: b"])
+def test_files_that_are_half_there_are_taken_anew(described: Described, tmp_path: Path, left: str | None) -> None:
+    cache = tmp_path / "cache"
+    file = take(described, cache) / "config" / "crds" / "b.yaml"
+    file.unlink() if left is None else file.write_text(left)
+    assert not is_taken(described, cache)
+    take(described, cache)
+    assert is_taken(described, cache)
+    assert file.read_text() == "name: b.yaml\n"
+
+
+@pytest.mark.parametrize("note", [b"", b"\xff\xfe", b"\n\n", None])
+def test_a_note_that_nobody_can_read_is_none(described: Described, tmp_path: Path, note: bytes | None) -> None:
+    cache = tmp_path / "cache"
+    take(described, cache)
+    told = kept_dir(described, cache) / NOTE
+    assert is_taken(described, cache)
+    recipe = told.read_text().splitlines(keepends=True)[0]
+    told.write_bytes(recipe.encode() + b"nonsense\n" if note is None else note)
+    assert not is_taken(described, cache)
+    told.write_text(recipe)  # of before the files were noted
+    assert is_taken(described, cache)

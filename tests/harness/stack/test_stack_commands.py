@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.commands import run_command_line
 from harness.errors import BadInput, ExitCode
 from harness.stack.listing import which
+from harness.targets import standing
+from harness.targets.base import Connection
 
 
 @pytest.fixture(autouse=True)
@@ -47,3 +50,19 @@ def test_a_mistake_is_one_clear_answer(words: list[str], said: str) -> None:
 def test_nothing_to_take_down_is_no_mistake(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["stack", "down"]) is ExitCode.PASS
     assert capsys.readouterr().out == "no cluster of ours is up in this folder\n"
+
+
+@pytest.mark.parametrize(("words", "stack"), [(["kubernetes"], []), (["kubernetes", "kueue"], ["kueue"])])
+def test_the_control_plane_that_is_listed_can_be_brought_up(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], stack: list[str]
+) -> None:
+    asked: list[list[str]] = []
+
+    def bring_up(_: None, **how: Any) -> Connection:
+        asked.append(how["stack"])
+        raise BadInput("far enough")
+
+    monkeypatch.setattr(standing, "bring_up", bring_up)
+    with pytest.raises(BadInput, match="far enough"):
+        run_command_line(["stack", "up", *words])
+    assert asked == [stack]
