@@ -119,20 +119,32 @@ def _build(batch: Sequence[Component], folder: Path, say: Say) -> float:
     argv = [go, "build", "-v", "-mod=readonly", "-buildvcs=false", "-trimpath", NO_DWARF, "-ldflags", first.ldflags]
     argv += ["-tags", ",".join(first.tags)] if first.tags else []
     argv += ["-o", str(parts / first.name) if len(batch) == 1 else f"{parts}{os.sep}", *packages]
-    failed: TargetError | None = None
     try:
-        _run_go(batch, argv, say)
-    except TargetError as said_by_go:
-        failed = said_by_go
-    took_s = time.monotonic() - started
-    for component, pins in zip(batch, made_from, strict=True):
-        if (parts / component.name).is_file():
-            _put_in_place(parts / component.name, folder / component.name, pins, took_s)
-            say(f"{component.name}: {_size_mb(folder / component.name):.0f} MB after {took_s:.0f} s")
-    shutil.rmtree(parts)
+        failed = _said_by_go(batch, argv, say)
+        took_s = time.monotonic() - started
+        for component, pins in zip(batch, made_from, strict=True):
+            if (parts / component.name).is_file():
+                _put_in_place(parts / component.name, folder / component.name, pins, took_s)
+                say(f"{component.name}: {_size_mb(folder / component.name):.0f} MB after {took_s:.0f} s")
+            elif failed is None:
+                failed = TargetError(
+                    f"Go built no program {component.name} and said nothing",
+                    hint=f"{component.package} has to be a main package of {component.folder}, and `go` Go's own",
+                )
+    finally:  # on a full disk, too: what is in there may be gigabytes
+        shutil.rmtree(parts, ignore_errors=True)
     if failed:
         raise failed
     return took_s
+
+
+def _said_by_go(batch: Sequence[Component], argv: Sequence[str], say: Say) -> TargetError | None:
+    """Kept for later: what was built beside it is put in place first."""
+    try:
+        _run_go(batch, argv, say)
+    except TargetError as said:
+        return said
+    return None
 
 
 def _put_in_place(part: Path, program: Path, made_from: str, took_s: float) -> None:

@@ -33,7 +33,7 @@ def programs(folder: Path) -> list[dict[str, Any]]:
             "the process that held the cluster is gone, and the cluster with it (it was killed, or the machine was)",
             hint="gpu-harness stack up NAME... starts it anew",
         ) from error
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise TargetError(
             f"the cluster does not answer: {error}", hint="gpu-harness stack down, then up again"
         ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,7 @@ if "endless" in args[-1]:
 packages = args[args.index("-o") + 2 :]
 print("example.org/x/package", file=sys.stderr)
 for package in packages:
-    if "broken" not in package:
+    if "broken" not in package and "nothing" not in package:
         target = pathlib.Path(args[args.index("-o") + 1])
         (target / package.split("/")[-1] if target.is_dir() else target).write_text("built " + package)
 with open("calls", "a") as calls: calls.write(" ".join(packages) + "\\n")
@@ -108,6 +109,23 @@ def test_a_failed_build_shows_what_go_said_and_keeps_what_was_built(module: Path
     build([ONE], lambda _: None, tmp_path / "cache")
     assert (module / "calls").read_text().splitlines() == ["example.org/one example.org/broken"]
     assert [path.name for path in (tmp_path / "cache").glob(".*.parts")] == []
+
+
+def test_a_go_that_builds_nothing_and_says_nothing_is_told(module: Path, tmp_path: Path) -> None:
+    nothing = Component("nothing", "m", "example.org/nothing", ("1",))
+    with pytest.raises(TargetError, match=r"Go built no program nothing and said nothing\n.*has to be a main package"):
+        build([ONE, nothing], lambda _: None, tmp_path / "cache")
+    assert is_built(ONE, tmp_path / "cache")
+
+
+def test_a_full_disk_keeps_no_half_of_a_build(module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(build_module, "_put_in_place", full)
+    with pytest.raises(OSError, match="No space left"):
+        build([ONE], lambda _: None, tmp_path / "cache")
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == [".lock"]
 
 
 def test_headers_that_are_missing_are_named_with_the_package_that_has_them(module: Path, tmp_path: Path) -> None:

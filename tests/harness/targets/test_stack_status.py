@@ -56,6 +56,15 @@ def test_another_program_at_its_port_is_told(tmp_path: Path, answer: bytes) -> N
         programs(tmp_path)
 
 
+@pytest.mark.parametrize("url", ["", "nonsense", "http://h:abc"])
+def test_an_address_that_is_none_is_told(tmp_path: Path, url: str) -> None:
+    Connection("controlplane", tmp_path / "k", "http://s", None, "inference", 1.0, stack_url=url).write(
+        tmp_path / CONNECTION_FILE
+    )
+    with pytest.raises(TargetError, match="the cluster does not answer"):
+        programs(tmp_path)
+
+
 def test_a_holder_that_was_killed_is_told(tmp_path: Path) -> None:
     with standing(tmp_path, b""):
         pass
