@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable
 
 from harness.errors import TargetError
@@ -13,9 +12,14 @@ WITHIN_S = 30.0
 
 
 async def create(kube: Kube, resource: Resource, obj: Json) -> None:
-    """One that is there already stays as it is."""
-    with contextlib.suppress(AlreadyExists):
+    """One that is there already stays as it is. TargetError, with its name, for one that is refused."""
+    try:
         await kube.create(resource, obj)
+    except AlreadyExists:
+        return
+    except ApiError as error:
+        name = (obj.get("metadata") or {}).get("name", "without a name")
+        raise TargetError(f"the API server does not take {resource.kind} {name}: {error}") from error
 
 
 async def until_true(kube: Kube, resource: Resource, name: str, condition: str) -> None:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.errors import ExitCode, HarnessError
+from harness.kube.port import ApiError
 from harness.spec.experiment import load_experiment
 from harness.targets.base import CONNECTION_FILE, Connection, Target
 from harness.targets.choosing import TARGETS
@@ -82,6 +83,9 @@ def main() -> int:
     except HarnessError as error:
         print(f"gpu-harness: {error}", file=sys.stderr)
         return int(error.exit_code)
+    except ApiError as error:
+        print(f"gpu-harness: the API server said {error}", file=sys.stderr)
+        return int(ExitCode.HARNESS_ERROR)
     except OSError as error:  # the machine refuses: `up` shows these words, and a traceback would be none
         place = f"{error.filename}: " if error.filename else ""
         print(f"gpu-harness: {place}the machine refused: {error.strerror or error}", file=sys.stderr)

@@ -14,13 +14,14 @@ from fakes.clock import WallClock
 from fakes.kube.local import LocalKube
 from fakes.kube.store import Store
 from harness.errors import TargetError
-from harness.kube.port import SECRET
+from harness.kube.port import NAMESPACE, SECRET
 from harness.stack import addons
 from harness.stack.addons import running_addons
 from harness.stack.certificates import Authority, Pair
 from harness.stack.control_plane_flags import Layout
 from harness.stack.description import FILE, Described
 from harness.stack.find import Binaries, Binary
+from harness.stack.installing import create
 from harness.stack.kubernetes import ControlPlane
 from harness.stack.services import Services
 
@@ -88,6 +89,14 @@ async def come_up(tmp_path: Path, program: str, within_s: int = 60) -> None:
             pass
     finally:
         await plane.services.stop()
+
+
+async def test_an_object_that_is_refused_is_named(tmp_path: Path) -> None:
+    kube = LocalKube(Store(WallClock(datetime(2026, 1, 1, tzinfo=UTC)), Random(1)), "stack")
+    with pytest.raises(TargetError, match=r"^the API server does not take Namespace without a name: 4\d\d "):
+        await create(kube, NAMESPACE, {"metadata": {}})
+    await create(kube, NAMESPACE, {"metadata": {"name": "a"}})
+    await create(kube, NAMESPACE, {"metadata": {"name": "a"}})  # is there already
 
 
 async def test_a_program_that_ends_at_once_is_told_with_its_last_words(tmp_path: Path) -> None:

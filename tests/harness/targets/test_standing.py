@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from harness.errors import BadInput
+from harness.kube.port import ApiError
 from harness.targets import holding, standing
 from harness.targets.stack_status import programs
 
@@ -76,18 +77,28 @@ def test_a_process_that_cannot_be_written_down_is_not_left_behind(
         os.kill(started[0], 0)
 
 
-def test_a_machine_that_refuses_is_told_in_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            OSError(errno.ENOSPC, "No space left on device", "a.log"),
+            "a.log: the machine refused: No space left on device",
+        ),
+        (ApiError(500, "InternalError", "etcd is gone"), "the API server said 500 InternalError: etcd is gone"),
+    ],
+)
+def test_why_it_did_not_come_up_is_told_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception, said: str
 ) -> None:
-    async def full(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device", "server.log")
+    async def fails(*_: Any) -> None:
+        raise error
 
-    monkeypatch.setattr(holding, "hold", full)
+    monkeypatch.setattr(holding, "hold", fails)
     monkeypatch.setattr(
         sys, "argv", ["holding", "--folder", str(tmp_path), "--target", "embedded", "--seed", "1", "--ttl-s", "9"]
     )
     assert holding.main() == 70
-    assert capsys.readouterr().err == "gpu-harness: server.log: the machine refused: No space left on device\n"
+    assert capsys.readouterr().err == f"gpu-harness: {said}\n"
 
 
 def test_one_that_died_is_forgotten_once_it_was_taken_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
