@@ -10,7 +10,18 @@ from harness.checks.sight import blind
 from harness.checks.story import moment, tell
 from harness.checks.units import NS_PER_S, both, clock_s, count, listed, scenario_s, span_ns
 from harness.history.gpus import Fleet, bought, fleets, is_spot, price_of
-from harness.history.lives import GPU, Json, Life, condition, gpus_of, lives, node_of, unschedulable, workload_pods
+from harness.history.lives import (
+    GPU,
+    Json,
+    Life,
+    condition,
+    gpus_of,
+    lives,
+    node_of,
+    node_of_claim,
+    unschedulable,
+    workload_pods,
+)
 from harness.history.recording import once
 from harness.history.replica_sets import leaving
 from harness.history.tables import ObjectEvent, Outcome
@@ -245,7 +256,7 @@ def _unregistered_at_once(history: History) -> int:
         launched = claim.when(lambda c: condition(c, "Launched").get("status") == "True")
         if launched is None:
             continue
-        names = (claim.name, str(claim.last.get("status", {}).get("nodeName") or ""))
+        names = (claim.name, node_of_claim(claim))
         # A node that registers anew under its name came with its claim the first time.
         own = [n for n in nodes if n.name in names and (n.gone is None or n.gone.t_ns > claim.born_ns)]
         ends = [node.born_ns for node in own] + ([claim.gone.t_ns] if claim.gone else [])

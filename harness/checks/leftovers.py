@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.checks.gang import gangs_of
 from harness.checks.units import listed, span_ns
-from harness.history.lives import Json, Life, disrupted, going, lives, node_of, ready, terminal
+from harness.history.lives import Json, Life, disrupted, going, lives, node_of, node_of_claim, ready, terminal
 from harness.history.tables import ObjectEventType
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _claims_left(history: History) -> list[Left]:
     return [
         _left(claim, "has no node", lambda obj: True)
         for claim in lives(history.objects, "NodeClaim")
-        if claim.gone is None and str(claim.last.get("status", {}).get("nodeName") or claim.name) not in there
+        if claim.gone is None and node_of_claim(claim) not in there
     ]
 
 

@@ -9,7 +9,7 @@ from harness.diagnosis.case import SHOWN, Case
 from harness.diagnosis.scope import nodes_hit
 from harness.diagnosis.suspect import CLOUD, PROVISIONER, WORKLOAD, Sure, Suspect
 from harness.history.gpus import POOL, bought, price_of
-from harness.history.lives import Life, labels_of, node_of, unschedulable
+from harness.history.lives import Life, labels_of, node_of, node_of_claim, unschedulable
 from harness.history.waiting import refused
 from harness.verdict import Evidence
 
@@ -30,7 +30,7 @@ def orders(case: Case) -> Iterator[Suspect]:
 def _unregistered(case: Case, claims: list[Life]) -> Iterator[Suspect]:
     if not case.number("capacity", "instances_without_node"):
         return
-    lost = [c for c in claims if str(c.last.get("status", {}).get("nodeName") or c.name) not in case.nodes]
+    lost = [c for c in claims if node_of_claim(c) not in case.nodes]
     if lost:
         act = f"started {count(len(lost), 'instance')} that never registered as a Node, and are paid for"
         rows = tuple(

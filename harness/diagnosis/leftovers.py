@@ -8,7 +8,7 @@ from harness.checks.units import count, listed
 from harness.diagnosis.case import SHOWN, Case
 from harness.diagnosis.scope import nodes_hit
 from harness.diagnosis.suspect import DRAIN, POD_GARBAGE, PROVISIONER, Suspect
-from harness.history.lives import Life, condition, disrupted, going, node_of, terminal
+from harness.history.lives import Life, condition, disrupted, going, node_of, node_of_claim, terminal
 from harness.history.tables import FaultStage
 from harness.verdict import Evidence
 
@@ -78,7 +78,8 @@ def _nodes(case: Case) -> Iterator[Suspect]:
         if asked is None or node.gone is not None or until - asked.t_ns < case.ns(_STAYS_S):
             continue
         ended = next(
-            (e for c in case.of("NodeClaim") if _of(c) == node.name and (e := c.when(_ending)) is not None), None
+            (e for c in case.of("NodeClaim") if node_of_claim(c) == node.name and (e := c.when(_ending)) is not None),
+            None,
         )
         held = node.last["metadata"].get("finalizers") or []
         what = "whose instance was ended" if ended else "which was asked to go"
@@ -102,7 +103,7 @@ def _nodes(case: Case) -> Iterator[Suspect]:
 def _claims(case: Case) -> Iterator[Suspect]:
     until = case.history.recorded_until_ns
     for claim in case.of("NodeClaim"):
-        node = case.nodes.get(_of(claim))
+        node = case.nodes.get(node_of_claim(claim))
         if claim.gone is not None or node is None or node.gone is None or until - node.gone.t_ns < case.ns(_STAYS_S):
             continue
         held = claim.last["metadata"].get("finalizers") or []
@@ -123,10 +124,6 @@ def _claims(case: Case) -> Iterator[Suspect]:
             scope=nodes_hit(case, [node.name]),
             seen=(row,),
         )
-
-
-def _of(claim: Life) -> str:
-    return str(claim.last.get("status", {}).get("nodeName") or claim.name)
 
 
 def _ending(claim: dict[str, object]) -> bool:

@@ -23,7 +23,7 @@ from harness.diagnosis.suspect import (
     SERVER,
     Suspect,
 )
-from harness.history.lives import Life, allocatable, condition, node_of, ready
+from harness.history.lives import Life, allocatable, condition, node_of, node_of_claim, ready
 from harness.history.scaleup import Replica, waiting_at
 from harness.history.waiting import Wait
 from harness.verdict import Evidence
@@ -200,7 +200,7 @@ def _launched(claim: dict[str, object]) -> bool:
 
 
 def _has_node(case: Case, claim: Life) -> bool:
-    return str(claim.last.get("status", {}).get("nodeName") or claim.name) in case.nodes
+    return node_of_claim(claim) in case.nodes
 
 
 def _no_gpu(case: Case, stuck: Stuck) -> Iterator[Suspect]:
