@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 
 import numpy as np
 
@@ -31,10 +31,11 @@ class Activity:
                 until = np.maximum.accumulate(last[own])
                 self._spans[pod] = (first[own].astype(np.int64).tolist(), until.astype(np.int64).tolist())
 
-    def first_token_ns(self, pod: str) -> int | None:
-        """Of its whole life."""
+    def first_token_ns(self, pod: str, since_ns: int = 0) -> int | None:
+        """The first that it gave since then."""
         starts, _ = self._spans.get(pod, ([], []))
-        return starts[0] if starts else None
+        known = bisect_left(starts, since_ns)
+        return starts[known] if known < len(starts) else None
 
     def last_token_ns(self, pod: str, t_ns: int) -> int | None:
         """Streams in flight are taken to have given tokens between their first and their last."""

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from harness.checks.activity import Activity
 from harness.checks.dead_nodes import DeadNode
-from harness.checks.departures import Fates, PodFate, exit_code, restarted
+from harness.checks.departures import EVER_NS, Fates, PodFate, exit_code, restarted
 from harness.checks.rows import Request
 from harness.checks.units import NS_PER_S, scenario_s, span_ns
 from harness.history.lives import ready
@@ -35,7 +35,6 @@ _NODE_NEAR_NS = NS_PER_S
 _TOLD_S = 3.0
 """A kubelet's seconds within which it tells the API server of a container that ended: it looks each second, and of a
 pod that it evicts it speaks once all is over (1 to 2.7 s were seen with kubelet 1.37). A hollow one tells at once."""
-_EVER_NS = 1 << 62
 _SETTLE_S = 2.0
 """Scenario seconds by which a kubelet may see a deletion before the recorder does, or kill early."""
 _SILENCE_NS = 2 * NS_PER_S
@@ -69,8 +68,8 @@ def causes_of(
 ) -> list[Cause]:
     """For each lost request the first cause that the recorded objects bear out. ``active`` is what all requests say of
     their pods."""
-    fell = [fell_ns(row, active) for row in lost]
-    pods = [fates.then(row.pod, row.sent_ns) for row in lost]
+    pods = [fates.of(row) for row in lost]
+    fell = [fell_ns(row, active, _until_ns(fates, fate)) for row, fate in zip(lost, pods, strict=True)]
     own = [_own(row, t_ns, fate, time_scale, dead) for row, t_ns, fate in zip(lost, fell, pods, strict=True)]
     if active is not None:
         own = [cause or _not_yet(row, fates, active, time_scale) for row, cause in zip(lost, own, strict=True)]
@@ -84,8 +83,8 @@ def causes_of(
     found = [
         (_gateway(row, t_ns, orphans, active) if _without_reason(cause) else None)
         or cause
-        or Cause(UNEXPLAINED, _nothing_seen(row, fates.then(row.pod, row.sent_ns)))
-        for row, t_ns, cause in zip(lost, fell, own, strict=True)
+        or Cause(UNEXPLAINED, _nothing_seen(row, fate))
+        for row, t_ns, cause, fate in zip(lost, fell, own, pods, strict=True)
     ]
     return [replace(cause, fell_ns=cause.fell_ns or t_ns) for cause, t_ns in zip(found, fell, strict=True)]
 
@@ -103,15 +102,19 @@ def _own(
     return _own_cause(row, fate, t_ns, time_scale, dead.get(fate.node_name)) if fate else None
 
 
-def fell_ns(row: Request, active: Activity | None = None) -> int | None:
+def _until_ns(fates: Fates, fate: PodFate | None) -> int:
+    return EVER_NS if fate is None else fates.span_ns(fate)[1]
+
+
+def fell_ns(row: Request, active: Activity | None = None, until_ns: int = EVER_NS) -> int | None:
     """When it was cut. Of one that fell silent whoever gave it up did so later: what counts is its last token, or where
-    it had none the last one that its pod gave anybody while it waited."""
+    it had none the last one that its pod gave anybody while it waited. ``until_ns``: then another had that name."""
     if row.end_ns is None:
         return None
     last_ns, patience_ns = row.last_token_ns, active.patience_ns if active else _SILENCE_NS
     if last_ns is None and active is not None and row.pod and row.sent_ns is not None:
         last_ns, patience_ns = (
-            max(row.sent_ns, active.last_token_ns(row.pod, row.end_ns) or 0),
+            max(row.sent_ns, active.last_token_ns(row.pod, min(row.end_ns, until_ns)) or 0),
             active.first_patience_ns,
         )
     patient = row.outcome in (Outcome.STALLED, Outcome.DEADLINE)
@@ -121,10 +124,13 @@ def fell_ns(row: Request, active: Activity | None = None) -> int | None:
 def _not_yet(row: Request, fates: Fates, active: Activity, time_scale: float) -> Cause | None:
     """It waited in vain for a pod that was Ready, and that gave anybody its first token only later: it still loaded."""
     pod, sent_ns, end_ns = row.pod or "", row.sent_ns, row.end_ns
-    first_ns = active.first_token_ns(pod)
     waited = row.outcome in (Outcome.STALLED, Outcome.DEADLINE) and row.first_token_ns is None
-    fate = fates.then(pod, sent_ns)
-    if not waited or fate is None or sent_ns is None or end_ns is None or first_ns is None or first_ns <= end_ns:
+    fate = fates.of(row)
+    if not waited or fate is None or sent_ns is None or end_ns is None:
+        return None
+    since_ns, until_ns = fates.span_ns(fate)
+    first_ns = active.first_token_ns(pod, since_ns)
+    if first_ns is None or not end_ns < first_ns < until_ns:
         return None
     then = fate.life.at(sent_ns)
     if then is None or not ready(then):
@@ -139,24 +145,22 @@ def _fallen_silent(
 ) -> dict[int, Cause]:  # fmt: skip
     """Requests, two of a pod at least, that waited in vain for a pod that gave nobody a token from then on. Where the
     first of them did so before its pod was asked to go, that the pod went explains none of them."""
-    waiting: dict[str, list[tuple[int, int]]] = {}
+    waiting: dict[str, tuple[PodFate, list[tuple[int, int]]]] = {}
     for row, t_ns, cause in zip(lost, fell, own, strict=True):
         going = cause is not None and cause.name in (BEFORE_SIGTERM, SIGTERM, GRACE_END)
-        pod = row.pod or ""
-        fate = fates.then(pod, row.sent_ns)
+        fate = fates.of(row)
         if (cause is not None and not going) or t_ns is None or fate is None or row.end_ns is None:
             continue
-        last_ns = active.last_token_ns(pod, _EVER_NS) or 0
+        last_ns = active.last_token_ns(fate.name, fates.span_ns(fate)[1]) or 0
         then = fate.life.at(t_ns)
         if last_ns <= t_ns + _NEAR_NS and row.end_ns > t_ns and (going or (then is not None and ready(then))):
-            waiting.setdefault(pod, []).append((t_ns, row.request_id))
+            waiting.setdefault(fate.life.uid, (fate, []))[1].append((t_ns, row.request_id))
     found: dict[int, Cause] = {}
-    for pod, rows in waiting.items():
-        fate = fates.then(pod, min(rows)[0])
-        asked = fate.asked if fate is not None else None
+    for fate, rows in waiting.values():
+        asked = fate.asked
         if len(rows) > 1 and (asked is None or min(rows)[0] < asked.t_ns - _NEAR_NS):
             found |= dict.fromkeys(
-                (request for _, request in rows), Cause(SILENT, f"{pod} gave nobody a token any more")
+                (request for _, request in rows), Cause(SILENT, f"{fate.name} gave nobody a token any more")
             )
     return found
 

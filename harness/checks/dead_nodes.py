@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.checks.departures import Fates, PodFate, exit_code
-from harness.checks.rows import Rows, rows_of
+from harness.checks.rows import Places, Rows, rows_of
 from harness.checks.units import NS_PER_S, listed
 from harness.history.lives import ready
 
@@ -40,6 +40,7 @@ def dead_nodes(history: History, fates: Fates) -> dict[str, DeadNode]:
     rows = rows_of(history)
     first, last, end = (rows.numbers(name) for name in ("first_token_ns", "last_token_ns", "end_ns"))
     named = ~rows.missing("node")
+    own = {fate.life.uid: at for fate, at in fates.places(rows)}
     on: dict[str, list[PodFate]] = {}
     for fate in fates.lives:
         on.setdefault(fate.node_name, []).append(fate)
@@ -55,7 +56,7 @@ def dead_nodes(history: History, fates: Fates) -> dict[str, DeadNode]:
         elsewhere = int((later & named).sum()) - int(later[places].sum())
         alive = [fate for fate in on.get(node, ()) if _well(fate, since_ns)]
         acts = any(_kubelet_acted(fate, since_ns) for fate in on.get(node, ()))
-        if elsewhere >= _SERVED_ELSEWHERE and alive and not acts and not _one_fell_first(rows, alive, since_ns):
+        if elsewhere >= _SERVED_ELSEWHERE and alive and not acts and not _one_fell_first(rows, own, alive, since_ns):
             found[node] = DeadNode(node, since_ns, tuple(sorted(fate.name for fate in alive)))
     return found
 
@@ -78,12 +79,11 @@ def _kubelet_acted(fate: PodFate, since_ns: int) -> bool:
     return ended is not None and ended.t_ns > since_ns + _SILENT_NS and exit_code(ended.object) is not None
 
 
-def _one_fell_first(rows: Rows, alive: Sequence[PodFate], since_ns: int) -> bool:
+def _one_fell_first(rows: Rows, places: Mapping[str, Places], alive: Sequence[PodFate], since_ns: int) -> bool:
     """Whether a pod had fallen silent, asked in vain, while another of the same node served on: a node dies at once."""
     sent, last = rows.numbers("sent_ns"), rows.numbers("last_token_ns")
-    places = rows.places("pod")
     for fate in alive:
-        own = places.get(fate.name)
+        own = places.get(fate.life.uid)
         if own is None or np.isnan(last[own]).all():
             continue
         until_ns = np.nanmax(last[own])

@@ -6,7 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from harness.checks.rows import Places, Request, Rows
 from harness.checks.units import NS_PER_S
+from harness.history.endpoints import endpoints_closed
 from harness.history.lives import (
     ByName,
     Json,
@@ -29,6 +33,9 @@ from harness.history.tables import FaultStage, ObjectEvent
 if TYPE_CHECKING:
     from harness.history.reader import History
 
+EVER_NS = 1 << 62
+"""After all that is recorded."""
+_OK = 200
 _SCALED_NS = NS_PER_S
 """What comes this shortly after or before another thing was seen came with it."""
 
@@ -142,7 +149,7 @@ _ASKED = {False: "asked to go", True: "scaled away"}
 
 class Fates(dict[str, PodFate]):
     """The pods of the workload by name: the last of each. A LeaderWorkerSet's or a StatefulSet's come again under their
-    names, so what is asked of all of them goes by ``lives``, and what is asked for a moment by ``then``."""
+    names, so what is asked of all of them goes by ``lives``, and what is asked of a request's by ``of``."""
 
     def __init__(self, lives: Sequence[PodFate]) -> None:
         """In the order in which they came."""
@@ -152,17 +159,40 @@ class Fates(dict[str, PodFate]):
         for fate in lives:
             self._named.setdefault(fate.name, []).append(fate)
 
-    def of(self, pod: str) -> Sequence[PodFate]:
-        """All that had this name."""
-        return self._named.get(pod, ())
+    def of(self, row: Request) -> PodFate | None:
+        """The pod that a request was on: the one that was there when it was answered, or else the first of its name
+        that was not gone when it was sent. Who says that nobody answers, as a gateway does, says nothing of who would
+        have."""
+        named = self._named.get(row.pod or "", ())
+        if len(named) < 2:
+            return named[0] if named else None
+        answered_ns = row.headers_ns if row.status == _OK else row.first_token_ns
+        by_ns = row.end_ns if answered_ns is None else answered_ns
+        came = [fate for fate in named if by_ns is None or fate.life.born_ns <= by_ns] or [named[0]]
+        if answered_ns is not None or row.sent_ns is None:
+            return came[-1]
+        gone = ((fate, fate.life.gone) for fate in came)
+        return next((fate for fate, event in gone if event is None or event.t_ns >= row.sent_ns), came[-1])
 
-    def then(self, pod: str | None, t_ns: int | None) -> PodFate | None:
-        """The one that had this name last at that moment, the first of it where none had it yet."""
-        named = self.of(pod or "")
-        came = [fate for fate in named if t_ns is None or fate.life.born_ns <= t_ns]
-        return came[-1] if came else named[0] if named else None
+    def places(self, table: Rows) -> Iterator[tuple[PodFate, Places]]:
+        """Each pod with where its requests stand."""
+        for pod, places in table.places("pod").items():
+            named = self._named.get(pod, ())
+            if len(named) == 1:
+                yield named[0], places
+            elif named:
+                on = [self.of(row) for row in table.where(places)]
+                yield from ((fate, places[np.array([other is fate for other in on])]) for fate in named)
+
+    def span_ns(self, fate: PodFate) -> tuple[int, int]:
+        """From when until when what was said of its name was said of it."""
+        named = self._named[fate.name]
+        at = next(n for n, other in enumerate(named) if other is fate)
+        since_ns = fate.life.born_ns if at else 0
+        return since_ns, named[at + 1].life.born_ns if at + 1 < len(named) else EVER_NS
 
 
+@once
 def pod_fates(history: History) -> Fates:
     nodes, known = ByName(lives(history.objects, "Node")), node_fates(history)
     scaled, closed = pods_scaled_away(history), endpoints_closed(history)
@@ -174,31 +204,8 @@ def pod_fates(history: History) -> Fates:
         node = nodes.at(node_of(pod.last), bound_ns(pod))
         fate = known[node.uid] if node else None
         kubelet_s = history.run.kubelet_s
-        fates.append(PodFate(pod, asked, pod.when(terminal), fate, away, closed.get(pod.name), kubelet_s))
+        fates.append(PodFate(pod, asked, pod.when(terminal), fate, away, closed.get(pod.uid), kubelet_s))
     return Fates(fates)
-
-
-def endpoints_closed(history: History) -> dict[str, int]:
-    """When the last slice that had a pod for new work took it out: not ready, terminating, or not listed any more."""
-    closed: dict[str, int] = {}
-    for life in lives(history.objects, "EndpointSlice"):
-        open_: set[str] = set()
-        for event in life.seen:
-            now = set(_open_endpoints(event.object))
-            closed |= dict.fromkeys(open_ - now, event.t_ns)
-            for pod in now - open_:
-                closed.pop(pod, None)
-            open_ = now
-        if life.gone is not None:
-            closed |= dict.fromkeys(open_, life.gone.t_ns)
-    return closed
-
-
-def _open_endpoints(made: Json) -> Iterator[str]:
-    for endpoint in made.get("endpoints") or ():
-        conditions = endpoint.get("conditions") or {}
-        if conditions.get("ready") is not False and not conditions.get("terminating"):
-            yield str((endpoint.get("targetRef") or {}).get("name") or "")
 
 
 @once

@@ -49,7 +49,7 @@ def drain_story(history: History, allowed: int, lost: Sequence[tuple[Request, Ca
     """Told of the first loss that anything bears out: what came after it may be its consequence."""
     explained = [pair for pair in lost if pair[1].explained]
     row, cause = min(explained or lost, key=lambda pair: (pair[1].fell_ns or pair[0].end_ns or 0, pair[0].request_id))
-    fate = fates.then(row.pod, row.sent_ns)
+    fate = fates.of(row)
     longest_s = longest_stream_s(history)
     unexplained = len(lost) - len(explained)
     rest = f"; {unexplained} of them unexplained" if unexplained and explained else ""

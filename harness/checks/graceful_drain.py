@@ -17,7 +17,7 @@ from harness.checks.losses import losses, refused_without_pod
 from harness.checks.machine_did_not_stall import needs_no_crowd
 from harness.checks.rows import Mask, Request, Rows, rows_of
 from harness.checks.units import NS_PER_S, clock_s, count, listed, span_ns
-from harness.history.lives import lives
+from harness.history.endpoints import endpoints_terminating
 from harness.history.tables import FaultStage, Outcome
 from harness.verdict import Evidence, Finding, Role, Status, Value
 
@@ -125,7 +125,7 @@ def graceful_drain(history: History, spec: GracefulDrainSpec) -> Finding:
 def _said_at_once(row: Request, cause: Cause, fates: Fates, time_scale: float) -> bool:
     """The server itself ended it, in words, as soon as it was told to stop: that is no matter of time, and a machine
     however crowded makes no server say so."""
-    fate = fates.then(row.pod, row.sent_ns)
+    fate = fates.of(row)
     if cause.name != SIGTERM or row.outcome not in _IN_WORDS or fate is None or fate.asked is None:
         return False
     told_ns = fate.asked.t_ns + span_ns(fate.pre_stop_s, time_scale)
@@ -140,16 +140,8 @@ def _streams(history: History, fates: Fates) -> _Streams:
     faulted = any(event.disruptive and event.stage is FaultStage.INJECTED for event in history.faults)
     streams = (table.ok | table.cut | table.hung_up_by_plan) & ~aside
     hit, tested = _in_flight(table, fates, streams, faulted)
-    there = ((row, fates.then(row.pod, row.sent_ns)) for row in table.where(tested))
-    at_risk = {row.request_id: (row, fate) for row, fate in there if fate is not None}
-    closed = _terminating_since(history)
-    for fate in fates.values():
-        if fate.asked is not None:
-            closed[fate.name] = min(fate.asked.t_ns, closed.get(fate.name, fate.asked.t_ns))
-    # The endpoints of one name are told apart by nobody.
-    closed = {pod: t_ns for pod, t_ns in closed.items() if len(fates.of(pod)) < 2}
-    since = table.each("pod", {pod: t_ns + _ROUTING_NS for pod, t_ns in closed.items()})
-    routed = table.where((table.numbers("sent_ns") > since) & ~aside)
+    at_risk = {row.request_id: (row, fate) for row in table.where(tested) if (fate := fates.of(row)) is not None}
+    routed = table.where(_routed(history, table, fates) & ~aside)
     scaled = int((hit & ~tested).sum())
     return _Streams(at_risk, scaled, lost, table.where(refused), routed, int(aside.sum()))
 
@@ -159,8 +151,8 @@ def _in_flight(table: Rows, fates: Fates, counted: Mask, faulted: bool) -> tuple
     the test, which being scaled away does not where a fault was injected."""
     sent, end = table.numbers("sent_ns"), table.numbers("end_ns")
     hit, tested = np.zeros(len(table), dtype=np.bool_), np.zeros(len(table), dtype=np.bool_)
-    for pod, places in table.places("pod").items():
-        for moment in (moment for fate in fates.of(pod) for moment in fate.moments()):
+    for fate, places in fates.places(table):
+        for moment in fate.moments():
             own = places[counted[places] & (sent[places] <= moment.t_ns) & ~(end[places] <= moment.t_ns)]
             hit[own] = True
             if not (moment.scale_down and faulted):
@@ -168,16 +160,16 @@ def _in_flight(table: Rows, fates: Fates, counted: Mask, faulted: bool) -> tuple
     return hit, tested
 
 
-def _terminating_since(history: History) -> dict[str, int]:
-    """When the workload's slices first said that a pod's endpoint is terminating."""
-    since: dict[str, int] = {}
-    for life in lives(history.objects, "EndpointSlice"):
-        for event in life.seen:
-            for endpoint in event.object.get("endpoints") or ():
-                if endpoint.get("conditions", {}).get("terminating"):
-                    pod = str(endpoint.get("targetRef", {}).get("name") or "")
-                    since[pod] = min(event.t_ns, since.get(pod, event.t_ns))
-    return since
+def _routed(history: History, table: Rows, fates: Fates) -> Mask:
+    """Sent to a pod that had been asked to go, or whose endpoint was terminating already."""
+    sent, routed = table.numbers("sent_ns"), np.zeros(len(table), dtype=np.bool_)
+    terminating = endpoints_terminating(history)
+    for fate, places in fates.places(table):
+        told = [fate.asked.t_ns] if fate.asked is not None else []
+        told += [terminating[fate.life.uid]] if fate.life.uid in terminating else []
+        if told:
+            routed[places] = sent[places] > min(told) + _ROUTING_NS
+    return routed
 
 
 def _lost_sentence(streams: _Streams, spec: GracefulDrainSpec, at_risk: int) -> str:
@@ -243,9 +235,10 @@ def _departures(streams: _Streams) -> list[Evidence]:
     lost = {row.request_id for row, _ in streams.lost}
     on: dict[str, list[tuple[Request, PodFate]]] = {}
     for row, fate in streams.at_risk.values():
-        on.setdefault(fate.name, []).append((row, fate))
-    for name, own in sorted(on.items()):
+        on.setdefault(fate.life.uid, []).append((row, fate))
+    for own in sorted(on.values(), key=lambda own: (own[0][1].name, own[0][1].life.born_ns)):
         fate = own[0][1]
+        name = fate.name
         first = fate.moments()[0]
         cut = sum(1 for row, _ in own if row.request_id in lost)
         longest = max((clock_s((row.end_ns or first.t_ns) - first.t_ns) for row, _ in own), default=0.0)

@@ -240,18 +240,21 @@ def _short_lived(history: History, spec: ScaleDownSpec) -> list[tuple[Life, int]
 def _at_risk(history: History) -> int:
     """Streams in flight on pods at the moment at which they were scaled away."""
     table = rows_of(history)
-    away = {name: fate.asked.t_ns for name, fate in pod_fates(history).items() if fate.scaled_away and fate.asked}
-    asked = table.each("pod", away)
-    in_flight = (table.numbers("sent_ns") <= asked) & ~(table.numbers("end_ns") <= asked)
-    return int(in_flight.sum())
+    sent, end = table.numbers("sent_ns"), table.numbers("end_ns")
+    away = ((f.asked.t_ns, own) for f, own in pod_fates(history).places(table) if f.scaled_away and f.asked)
+    return sum(int(((sent[own] <= asked) & ~(end[own] <= asked)).sum()) for asked, own in away)
 
 
 def _lost(history: History) -> tuple[list[tuple[Request, Cause]], list[Request]]:
     """Streams cut on pods that were scaled away: after they were asked to go, and those of which that is not sure. One
     that had gone wrong before is another matter, whenever it was given up."""
-    asked_ns = {name: f.asked.t_ns for name, f in pod_fates(history).items() if f.scaled_away and f.asked is not None}
-    own = [(row, cause) for row, cause in losses(history) if row.pod in asked_ns and cause.fell_ns is not None]
-    after = [(row, cause, (cause.fell_ns or 0) - asked_ns[row.pod or ""]) for row, cause in own]
+    fates = pod_fates(history)
+    on = ((row, cause, fates.of(row)) for row, cause in losses(history))
+    after = [
+        (row, cause, cause.fell_ns - fate.asked.t_ns)
+        for row, cause, fate in on
+        if fate is not None and fate.scaled_away and fate.asked is not None and cause.fell_ns is not None
+    ]
     hit = [(row, cause) for row, cause, after_ns in after if after_ns >= 0]
     perhaps = [row for row, _, after_ns in after if -_SAME_MOMENT_NS <= after_ns < 0]
     return sorted(hit, key=lambda pair: pair[0].request_id), perhaps

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.checks.causes import NODE_DEAD, SILENT
-from harness.checks.departures import pod_fates
+from harness.checks.departures import PodFate, pod_fates
 from harness.checks.losses import losses
 from harness.history.recording import once
 
@@ -29,16 +29,17 @@ class Silence:
 @once
 def silences(history: History) -> tuple[Silence, ...]:
     """In order of their start. Of pods whose losses have that cause (``harness/checks/causes.py``), one each."""
-    fell: dict[str, list[int]] = {}
-    for request, cause in losses(history):
-        if cause.name in (SILENT, NODE_DEAD) and request.pod and cause.fell_ns is not None:
-            fell.setdefault(request.pod, []).append(cause.fell_ns)
     fates = pod_fates(history)
+    fell: dict[str, tuple[PodFate, list[int]]] = {}
+    for request, cause in losses(history):
+        fate = fates.of(request)  # these causes are of nothing but pods that were recorded
+        if cause.name in (SILENT, NODE_DEAD) and fate is not None and cause.fell_ns is not None:
+            fell.setdefault(fate.life.uid, (fate, []))[1].append(cause.fell_ns)
     found = []
-    for pod, times in fell.items():
+    for fate, times in fell.values():
         start_ns = min(times)
-        went = (fates[pod].asked, fates[pod].ended, fates[pod].life.gone) if pod in fates else ()
+        went = (fate.asked, fate.ended, fate.life.gone)
         ends = [event.t_ns for event in went if event is not None and event.t_ns > start_ns]
         end_ns = min(ends, default=history.recorded_until_ns)
-        found.append(Silence(pod, start_ns, end_ns, len(times), bool(ends)))
+        found.append(Silence(fate.name, start_ns, end_ns, len(times), bool(ends)))
     return tuple(sorted(found, key=lambda silence: (silence.start_ns, silence.pod)))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.checks.departures import Fates, pod_fates
+from harness.checks.departures import Fates, PodFate, pod_fates
 from harness.checks.losses import losses
 from harness.checks.rows import Mask, Request, Rows, rows_of
 from harness.checks.units import clock_s, scenario_s, span_ns
-from harness.history.lives import Life, lives
+from harness.history.lives import ByName, Life, lives, workload_pods
 from harness.history.replica_sets import Origin
 from harness.history.scaleup import Replica, replicas_that_came
 from harness.history.tables import FaultStage
@@ -57,6 +57,12 @@ class Case:
     def fates(self) -> Fates:
         return pod_fates(self.history)
 
+    def fate(self, row: Request) -> PodFate:
+        """Of the pod that a request was on, which has to be in the recording."""
+        if (found := self.fates.of(row)) is None:
+            raise KeyError(row.pod)
+        return found
+
     @cached_property
     def lost(self) -> Sequence[tuple[Request, Cause]]:
         return losses(self.history)
@@ -76,6 +82,11 @@ class Case:
 
     def of(self, kind: str) -> tuple[Life, ...]:
         return lives(self.history.objects, kind)
+
+    @cached_property
+    def pods(self) -> ByName:
+        """Of the workload."""
+        return ByName(workload_pods(self.history))
 
     @cached_property
     def nodes(self) -> dict[str, Life]:

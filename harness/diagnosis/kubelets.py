@@ -43,9 +43,8 @@ def hooks(case: Case) -> Iterator[Suspect]:
         for h in early[:SHOWN]
         if h.fate.ended
     )
-    asked = [
-        n for n, f in case.fates.items() if f.asked and f.ended and f.pre_stop_s and exit_code(f.ended.object) == 0
-    ]
+    clean = (f for f in case.fates.lives if f.asked and f.ended and exit_code(f.ended.object) == 0)
+    asked = [f.name for f in clean if f.pre_stop_s]
     scope = pods_hit(case, [h.fate.name for h in early], asked)
     failed = [e for e in case.history.objects.of_kind("Event") if e.object.get("reason") == "FailedPreStopHook"]
     otherwise = "skipped, or run beside SIGTERM: both end so, and the kubelet's log tells which; "
@@ -64,7 +63,7 @@ def hooks(case: Case) -> Iterator[Suspect]:
 
 def devices(case: Case) -> Iterator[Suspect]:
     pods = [pod for pod in case.of("Pod") if gpus_of(pod.last)]
-    nodes = [node for node in case.nodes.values() if bought(node.last)]
+    nodes = [node for node in case.of("Node") if bought(node.last)]
     refused = [(pod, event) for pod in pods if (event := pod.when(rejected)) is not None]
     doubled = doubles(nodes, pods)
     if refused:
@@ -209,7 +208,7 @@ def pods_that_stay(case: Case) -> Iterator[Suspect]:
         )
         for pod, asked, ended, over in stay[:SHOWN]
     )
-    went = [f.name for f in case.fates.values() if f.asked]
+    went = [f.name for f in case.fates.lives if f.asked]
     yield Suspect(
         f"{KUBELET} of {listed(nodes)}",
         act,

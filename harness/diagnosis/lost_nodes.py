@@ -46,13 +46,13 @@ def node_lost(case: Case, own: Lost) -> Iterator[Suspect]:
     """Who ended the machine, and was there time for what it took to let the pods go?"""
     by_node: dict[str, list[tuple[Request, Cause]]] = {}
     for pair in own:
-        by_node.setdefault(case.fates[pair[0].pod or ""].node_name, []).append(pair)
+        by_node.setdefault(case.fate(pair[0]).node_name, []).append(pair)
     for node, lost in by_node.items():
         yield from _of_node(case, node, lost)
 
 
 def _of_node(case: Case, name: str, own: Lost) -> Iterator[Suspect]:
-    fate = case.fates[own[0][0].pod or ""]
+    fate = case.fate(own[0][0])
     node = fate.node
     what = f"{count(len(own), 'request')} of {count(len({row.pod for row, _ in own}), 'pod')} fell with it"
     if node is None or node.gone_ns is None:
@@ -96,7 +96,7 @@ def _of_node(case: Case, name: str, own: Lost) -> Iterator[Suspect]:
         change = "plan for machines that go at once: spread replicas, keep spare ones off spot; ask the cloud why"
         yield suspect_of(case, own, CLOUD, act, scope=nodes_hit(case, [name]), change=change)
         return
-    held = [f for f in case.fates.values() if f.node_name == name and (f.asked is None or f.asked.t_ns > node.gone_ns)]
+    held = [f for f in case.fates.lives if f.node_name == name and (f.asked is None or f.asked.t_ns > node.gone_ns)]
     left = f"{len(held)} of its pods had not even been asked to go" if held else "its pods had been asked to go"
     act = f"took longer than the {lasted_s:.0f} s that {name} was given: {left}, and {what}"
     yield suspect_of(

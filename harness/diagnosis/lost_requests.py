@@ -51,13 +51,13 @@ def lost_requests(case: Case) -> Iterator[Suspect]:
 
 def _went(case: Case) -> list[str]:
     """Pods that were asked to go while requests could reach them: those that a fault of going may hit."""
-    return [name for name, fate in case.fates.items() if fate.asked is not None]
+    return [fate.name for fate in case.fates.lives if fate.asked is not None]
 
 
 def _at_sigterm(case: Case, own: Lost) -> Iterator[Suspect]:
     """Told to stop, the server drops its streams, or says nothing any more; the preStop hook was over."""
     silent = [pair for pair in own if pair[0].end_ns and pair[0].end_ns - (pair[1].fell_ns or 0) > _HANGS_NS]
-    fate = case.fates[own[0][0].pod or ""]
+    fate = case.fate(own[0][0])
     longest_s = longest_stream_s(case.history)
     after = [case.s((c.fell_ns or 0) - _asked(case, row)) for row, c in own]
     span = f"{min(after):.0f} s" if max(after) - min(after) < 1 else f"{min(after):.0f} to {max(after):.0f} s"
@@ -139,7 +139,7 @@ def _ever_served(case: Case, pod: str | None) -> bool:
 def _silence(case: Case, pod: str, own: Lost) -> Evidence:
     fell = [cause.fell_ns or 0 for row, cause in own if row.pod == pod]
     end = max(row.end_ns or 0 for row, _ in own if row.pod == pod)
-    fate = case.fates[pod]
+    fate = next(case.fate(row) for row, _ in own if row.pod == pod)
     going = f"; it was asked to go at {case.at(fate.asked.t_ns)}" if fate.asked else ""
     text = (
         f"{pod} on {fate.node_name}: silent since {case.at(min(fell))} of the load, Ready; {len(fell)} requests"
@@ -175,17 +175,17 @@ def _sent_late(case: Case, own: Lost) -> Iterator[Suspect]:
 
 
 def _asked(case: Case, row: Request) -> int:
-    asked = case.fates[row.pod or ""].asked
+    asked = case.fate(row).asked
     return asked.t_ns if asked else 0
 
 
 def _closed_for(case: Case, row: Request) -> float:
-    closed = case.fates[row.pod or ""].closed_ns
+    closed = case.fate(row).closed_ns
     return case.s((row.sent_ns or 0) - (closed or row.sent_ns or 0))
 
 
 def _killed_early(case: Case, own: Lost) -> Iterator[Suspect]:
-    fate = case.fates[own[0][0].pod or ""]
+    fate = case.fate(own[0][0])
     nodes = {row.node for row, _ in own if row.node}
     after = [case.s((c.fell_ns or 0) - _asked(case, row)) for row, c in own]
     span = f"{min(after):.1f}" if max(after) - min(after) < 0.1 else f"{min(after):.1f} to {max(after):.1f}"
@@ -209,11 +209,11 @@ def _killed_early(case: Case, own: Lost) -> Iterator[Suspect]:
 
 def _grace_over(case: Case, own: Lost) -> Iterator[Suspect]:
     """Each part did as it was told: what the pods were given is shorter than what they do."""
-    fate = case.fates[own[0][0].pod or ""]
+    fate = case.fate(own[0][0])
     longest_s = longest_stream_s(case.history)
     if fate.grace_s < fate.spec_grace_s:
         pods = {row.pod for row, _ in own if row.pod}
-        away = all(case.fates[pod].scaled_away for pod in pods)
+        away = all(case.fate(row).scaled_away for row, _ in own)
         act = (
             f"deleted {count(len(pods), 'pod')} with a grace of {fate.grace_s:.0f} s, though their spec says"
             f" {fate.spec_grace_s:.0f} s"
@@ -270,7 +270,7 @@ def _gateway_cut(case: Case, own: Lost) -> Iterator[Suspect]:
 
 def _leaving_at(case: Case, moments: list[int]) -> str:
     """Whether each time an endpoint had just left."""
-    closed = sorted(f.closed_ns for f in case.fates.values() if f.closed_ns is not None)
+    closed = sorted(f.closed_ns for f in case.fates.lives if f.closed_ns is not None)
     near = [any(0 <= t - c <= case.ns(15) + 500_000_000 for c in closed) for t in moments]
     return " each time an endpoint had left" if all(near) else ""
 

@@ -23,10 +23,10 @@ def readiness(case: Case) -> Iterator[Suspect]:
     routed: dict[str, list[Request]] = {}
     fallen: dict[str, list[Request]] = {}
     for row in _unreached(case):
-        named = [row.pod] if row.pod and row.pod in case.fates else _NAME.findall(row.reason or "")
-        pods = [name for name in named if name in case.fates]
-        for pod in pods:
-            then = case.fates[pod].life.at(row.sent_ns or 0)
+        for pod in [row.pod] if row.pod and row.pod in case.fates else _NAME.findall(row.reason or ""):
+            if (life := case.pods.at(pod, row.sent_ns or 0)) is None:
+                continue
+            then = life.at(row.sent_ns or 0)
             kind = routed if then is None or not ready(then) else fallen if _served_before(case, pod, row) else early
             kind.setdefault(pod, []).append(row)
     if routed and len(_rows(routed)) >= len(_rows(early)):
@@ -35,7 +35,7 @@ def readiness(case: Case) -> Iterator[Suspect]:
         yield _suspect(case, GATEWAY, act, routed, rows, "let it route only to endpoints whose condition ready is true")
     elif early:
         rows = _rows(early)
-        after = [case.s((row.sent_ns or 0) - _ready_ns(case, pod)) for pod, own in early.items() for row in own]
+        after = [case.s((row.sent_ns or 0) - _ready_ns(case, pod, row)) for pod, own in early.items() for row in own]
         act = (
             f"let {count(len(early), 'pod')} be Ready before they served: {count(len(rows), 'request')} found nobody"
             " there, "
@@ -69,15 +69,16 @@ def _rows(of_pods: dict[str, list[Request]]) -> list[Request]:
     )
 
 
-def _ready_ns(case: Case, pod: str) -> int:
-    event = case.fates[pod].life.when(ready)
+def _ready_ns(case: Case, pod: str, row: Request) -> int:
+    life = case.pods.at(pod, row.sent_ns or 0)
+    event = life.when(ready) if life else None
     return event.t_ns if event else 0
 
 
 def _suspect(
     case: Case, component: str, act: str, of_pods: dict[str, list[Request]], rows: list[Request], change: str
 ) -> Suspect:
-    came = [name for name, fate in case.fates.items() if fate.life.born_ns > case.start_ns]
+    came = [fate.name for fate in case.fates.lives if fate.life.born_ns > case.start_ns]
     return Suspect(
         component,
         act,

@@ -57,7 +57,7 @@ class Story:
     _now: dict[tuple[str, str], Json] = field(default_factory=dict)
     _gone: Counter[tuple[str, str]] = field(default_factory=Counter)
     _nodes: dict[str, str | None] = field(default_factory=dict)
-    _routes: list[tuple[float, int, str, Json]] = field(default_factory=list)
+    _routes: list[tuple[float, int, Json, Json]] = field(default_factory=list)
     _requests: list[Json] = field(default_factory=list)
     _samples: list[tuple[int, str, str, str, float]] = field(default_factory=list)
     _faults: list[FaultEvent] = field(default_factory=list)
@@ -258,7 +258,7 @@ class Story:
                 p["status"].setdefault("conditions", []).append(target)
 
         self.change(at_s, "Pod", pod, edit)
-        if any(name == pod for _, _, name, _ in self._routes):
+        if any(ref["name"] == pod for _, _, ref, _ in self._routes):
             self._route(at_s + 0.05, pod, ready=False, terminating=True)
 
     def end(self, at_s: float, pod: str, exit_code: int = 0) -> None:
@@ -304,13 +304,14 @@ class Story:
 
     def _route(self, at_s: float, pod: str, *, ready: bool, terminating: bool = False) -> None:
         conditions = {"ready": ready, "serving": ready or terminating, "terminating": terminating}
-        self._routes.append((at_s, len(self._routes), pod, conditions))
+        uid = self._now["Pod", pod]["metadata"]["uid"]
+        self._routes.append((at_s, len(self._routes), {"kind": "Pod", "name": pod, "uid": uid}, conditions))
 
     def _slice_events(self) -> None:
         """One EndpointSlice of the service, written anew at each change in the order of time."""
         endpoints: dict[str, Json] = {}
-        for at_s, _, pod, conditions in sorted(self._routes, key=lambda route: route[:2]):
-            endpoints[pod] = {"targetRef": {"kind": "Pod", "name": pod}, "conditions": conditions}
+        for at_s, _, ref, conditions in sorted(self._routes, key=lambda route: route[:2]):
+            endpoints[ref["name"]] = {"targetRef": ref, "conditions": conditions}
             body = {
                 "metadata": {"labels": {"kubernetes.io/service-name": "llm"}},
                 "endpoints": [dict(e) for e in endpoints.values()],

@@ -51,6 +51,8 @@ def test_a_story_tells_what_the_history_bears_out() -> None:
     assert "--shutdown-timeout" in aborted
     lost = ask("graceful_drain", load(HERE / "graceful_drain" / "bad-node-lost.py")).story
     assert "node lost" in lost
+    late = ask("graceful_drain", load(HERE / "graceful_drain" / "bad-sent-to-the-first-of-a-name.py")).story
+    assert "see why the gateway sends to endpoints that are closed" in late
     unexplained = ask("gang", load(HERE / "gang" / "bad-bound-one-by-one.py")).story
     assert "bound one by one" in unexplained
 
