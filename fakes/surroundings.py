@@ -205,7 +205,7 @@ class Surroundings:
         adopts = KARPENTER in aside and KWOK_NODES not in aside
         return [
             *karpenter,
-            *([Adoption(kube("kubelet", "adoption"), cloud).run()] if adopts else []),
+            *([Adoption(kube("kubelet", "adoption"), cloud, self.timing).run()] if adopts else []),
             *([InterruptionNotices(kube("interruptions"), cloud).run()] if adopts else []),
             CloudNodeController(kube("cloud-controller-manager"), cloud).run(),
             self._pod_informer.run(),

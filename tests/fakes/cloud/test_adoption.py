@@ -1,4 +1,4 @@
-"""A Node that Karpenter's kwok provider writes gets a kubelet; when it is deleted, its machine is off."""
+"""A Node that Karpenter's kwok provider writes gets a kubelet; when it is deleted, its machine shuts down."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from fakes.clock import WallClock
-from fakes.cloud.adoption import Adoption
+from fakes.cloud.adoption import SHUTDOWN_S, Adoption
 from fakes.cloud.cloud import Cloud, Instance
 from fakes.config import PoolConfig
 from fakes.kube import LocalKube, Store
@@ -41,7 +41,7 @@ async def test_a_node_written_for_kwok_is_given_a_machine_like_it() -> None:
     lost: list[str] = []
     own = PoolConfig("own", "on-demand", gpus=2)
     cloud = Cloud((own,), Timing(), Random(1), boot=booted.append, lost=lambda i: lost.append(i.node))
-    adopting = asyncio.ensure_future(Adoption(kube, cloud).run())
+    adopting = asyncio.ensure_future(Adoption(kube, cloud, Timing()).run())
     kwok = {"kwok.x-k8s.io/node": "fake"}
     await kube.create(NODE, node("kwok-gpu-1", LABELS, kwok))
     await kube.create(NODE, node("somebody-elses", LABELS, {}))
@@ -55,6 +55,8 @@ async def test_a_node_written_for_kwok_is_given_a_machine_like_it() -> None:
     assert (pool.capacity_type, pool.zone, pool.price_per_hour, pool.node_pool) == ("spot", "zone-b", 22.02, "gpu")
     assert second.pool is own
     await kube.delete(NODE, "kwok-gpu-1")
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(SHUTDOWN_S - 0.1)
+    assert lost == []  # its kubelet still has to say how its pods ended
+    await asyncio.sleep(0.2)
     assert lost == ["kwok-gpu-1"]
     adopting.cancel()
