@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from fakes.kube.api import Api, Write
 from fakes.kube.delete_options import DeleteOptions
 from fakes.kube.pods import bind, evict
-from fakes.kube.scale import patch_scale, scale_of, update_scale
+from fakes.kube.scale import patch_scale, update_scale
 from fakes.kube.status import bad_request
 from fakes.kube.store import Store, Watch
 from harness.kube.port import Json, ObjectList, Patch, PatchType, Resource, WatchEvent, eviction_options
@@ -52,10 +52,6 @@ class LocalKube:
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Json:
         await asyncio.sleep(0)
         return self._api.get(resource, namespace, name).object
-
-    async def get_scale(self, resource: Resource, name: str, namespace: str | None = None) -> Json:
-        await asyncio.sleep(0)
-        return scale_of(self._api.kind(resource), self._api.get(resource, namespace, name).object)
 
     async def list(
         self,

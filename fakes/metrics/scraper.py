@@ -76,8 +76,6 @@ class Scraper:
         """Every scrape fails, and what was known is marked stale at once."""
         self.stands_still = False
         """No scrape is made; the newest samples age."""
-        self.scrapes = 0
-        """How many succeeded."""
         self._source = source or HttpSource(timing)
 
     async def run(self) -> None:
@@ -138,4 +136,3 @@ class Scraper:
             self._scrapes.pop(pod, None)
             return
         self._scrapes[pod] = Scrape(t_s, sums)
-        self.scrapes += 1

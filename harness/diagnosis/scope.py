@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.checks.units import count, listed
 from harness.history.gpus import is_spot
-from harness.history.lives import Life, node_of
+from harness.history.lives import Life
 
 if TYPE_CHECKING:
     from harness.diagnosis.case import Case
@@ -115,7 +115,3 @@ def _age(case: Case, node: Life | None) -> str | None:
     if node is None:
         return None
     return "that came during the load" if node.born_ns > case.start_ns else "that were there before"
-
-
-def pods_of_node(case: Case, node: str) -> list[str]:
-    return [name for name, fate in case.fates.items() if node_of(fate.life.last) == node]

@@ -83,7 +83,7 @@ def _type(shape: Shape) -> Type:
 
 
 def _field(name: str, type_: Type) -> Field:
-    return Field(name, type_, True, False, False, False)
+    return Field(name, type_, True, False, False)
 
 
 _ANY = Any_()

@@ -50,8 +50,6 @@ class Blocked:
     """``said`` is the event's text; empty where that is what somebody asked for, which is no news."""
 
     said: str
-    by_pods: bool = False
-    """Whether only its pods forbid it: a claim that ends its drains by force may drift all the same."""
 
 
 def node_block(claim: Json, node: Json | None, *, nominated: bool, marked: bool) -> Blocked | None:
@@ -72,16 +70,16 @@ def pods_block(
 ) -> Blocked | None:
     """``scale``: scenario seconds per second of ``now``. ``keeps=False`` plants a bug: nobody is left alone."""
     if keeps and any(is_kept(pod, now, scale) for pod in pods):
-        return Blocked("", by_pods=True)
+        return Blocked("")
     found = list(budgets)
     for pod in pods:
         if not _would_be_evicted(pod):
             continue
         mine = [b for b in found if _covers(b, pod)]
         if len(mine) > 1:
-            return Blocked(f"Eviction does not support multiple PDBs (PodDisruptionBudget(s)={_names(mine)})", True)
+            return Blocked(f"Eviction does not support multiple PDBs (PodDisruptionBudget(s)={_names(mine)})")
         if mine and not _allows(mine[0], pod):
-            return Blocked(f"Pdb prevents pod evictions (PodDisruptionBudget={_names(mine)})", True)
+            return Blocked(f"Pdb prevents pod evictions (PodDisruptionBudget={_names(mine)})")
     return None
 
 

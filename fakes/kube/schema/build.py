@@ -79,10 +79,9 @@ class _Builder:
                 type_ = _as_atomic(type_)
             is_pointer = entry["type"].startswith("*")
             is_struct = isinstance(type_, Struct) or self._plain(entry["type"]) in _STRUCT_SCALARS
-            strategy = entry.get("patch", "")
             found.fields[entry["name"]] = Field(
                 entry["name"], type_, is_pointer or is_struct or bool(entry.get("always")),
-                bool(entry.get("omitzero")), "retainKeys" in strategy, strategy == "replace",
+                bool(entry.get("omitzero")), entry.get("patch") == "replace",
             )  # fmt: skip
             if (entry.get("always") or (is_struct and not is_pointer)) and not entry.get("omitzero"):
                 always.append((entry["name"], _nil if is_pointer else type_))
@@ -126,7 +125,7 @@ def type_of(name: str) -> Struct:
     inner = _builder().struct(name)
     found = Struct(inner.go, False)
     text = _builder().type("string", {})
-    root = {n: Field(n, text, False, False, False, False) for n in ("kind", "apiVersion")}
+    root = {n: Field(n, text, False, False, False) for n in ("kind", "apiVersion")}
     found.fields, found.always = root | inner.fields, inner.always
     return found
 
@@ -135,7 +134,7 @@ class _OpenFields(dict[str, Field]):
     """Any further field is there too, and may hold anything."""
 
     def __missing__(self, name: str) -> Field:
-        return Field(name, ANY, True, False, False, False)
+        return Field(name, ANY, True, False, False)
 
     def get(self, name: str, default: Any = None) -> Field:
         return self[name]
@@ -146,8 +145,8 @@ def custom_type(kind: str) -> Struct:
     """Of a kind from a CRD: its metadata is typed, all else is whatever its authors write."""
     found = Struct(kind, False)
     text = _builder().type("string", {})
-    found.fields = _OpenFields((n, Field(n, text, False, False, False, False)) for n in ("kind", "apiVersion"))
+    found.fields = _OpenFields((n, Field(n, text, False, False, False)) for n in ("kind", "apiVersion"))
     meta = _builder().struct("meta/v1.ObjectMeta")
-    found.fields["metadata"] = Field("metadata", meta, True, False, False, False)
+    found.fields["metadata"] = Field("metadata", meta, True, False, False)
     found.always = (("metadata", meta),)
     return found

@@ -119,14 +119,13 @@ class Map(Type):
 class List(Type):
     """``keys``: the items are told apart by these fields; ``unique``: by their value; neither: the list is one."""
 
-    __slots__ = ("element", "keys", "merge_key", "merges", "retain_keys", "unique")
+    __slots__ = ("element", "keys", "merge_key", "merges", "unique")
 
     def __init__(self, go: str, element: Type, traits: Json) -> None:
         self.kind, self.go, self.element = "list", go, element
         how = traits.get("list")
         strategy = traits.get("patch", "")
         self.merges = "merge" in strategy
-        self.retain_keys = "retainKeys" in strategy
         self.merge_key: str = traits.get("merge_key", "")
         self.keys: tuple[str, ...] = tuple(traits.get("keys", ())) if how == "map" else ()
         self.unique = how == "set"
@@ -171,7 +170,6 @@ class Field:
     pointer: bool
     """Also of what stays when it is empty: a pointer, or a struct."""
     omitzero: bool
-    retain_keys: bool
     replaces: bool
     """A strategic patch replaces the value whole."""
 
