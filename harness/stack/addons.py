@@ -29,10 +29,11 @@ from harness.stack.addon_objects import (
 )
 from harness.stack.description import Addon, Described, ProgramSpec
 from harness.stack.find import Binaries
-from harness.stack.installing import create, until_nothing_is_wrong, until_true
+from harness.stack.installing import create, until_true
 from harness.stack.kubernetes import ControlPlane
 from harness.stack.module_files import files_of
 from harness.stack.own_places import in_its_own_view
+from harness.stack.patience import until_nothing_is_wrong
 from harness.stack.placeholders import Values
 from harness.stack.ports import HOST, HeldPorts
 from harness.stack.services import Health, Launch, first_of

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-
 from harness.errors import TargetError
 from harness.kube.port import AlreadyExists, ApiError, Json, Kube, Resource
-
-WITHIN_S = 30.0
+from harness.stack.patience import until_nothing_is_wrong
 
 
 async def create(kube: Kube, resource: Resource, obj: Json) -> None:
@@ -31,21 +27,3 @@ async def until_true(kube: Kube, resource: Resource, name: str, condition: str) 
         return f"no condition {condition} yet"
 
     await until_nothing_is_wrong(look, f"{resource.kind} {name} did not become {condition}")
-
-
-async def until_nothing_is_wrong(look: Callable[[], Awaitable[str]], failure: str, within_s: float = WITHIN_S) -> None:
-    """``look`` says what is still wrong, in words; TargetError with the last of them after ``within_s``."""
-    wrong = ""
-    try:
-        async with asyncio.timeout(within_s):
-            while wrong := await _said(look):
-                await asyncio.sleep(0.05)
-    except TimeoutError:
-        raise TargetError(f"{failure} within {within_s:g} s: {wrong}") from None
-
-
-async def _said(look: Callable[[], Awaitable[str]]) -> str:
-    try:
-        return await look()
-    except (ApiError, ConnectionError) as error:
-        return str(error)

@@ -10,17 +10,15 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from proving import NS, WITHIN_S, is_true
+from proving import NS, is_true, until_it_is
 
-from harness.errors import TargetError
 from harness.kube.http import HttpKube
 from harness.kube.port import DEPLOYMENT, NODE, ApiError, Json, Resource
 
-LOOK_S = 0.25
 NODE_GRACE_S = 50.0
 """Of the node monitor of Kubernetes 1.37, and of the lease that it looks at: the nodes here live by the clock."""
 MADE_WITHIN_S = 10.0
@@ -181,15 +179,6 @@ class KeptAlive(Missed):
 
     async def _ready(self, at: Place, how: str, wanted: bool = True) -> bool:
         return is_true(await at.kube.get(NODE, _node(how)), "Ready") is wanted
-
-
-async def until_it_is(look: Callable[[], Awaitable[bool]], failure: str) -> None:
-    try:
-        async with asyncio.timeout(WITHIN_S):
-            while not await look():
-                await asyncio.sleep(LOOK_S)
-    except TimeoutError:
-        raise TargetError(f"{failure} for {WITHIN_S:g} s") from None
 
 
 def _node(how: str) -> str:

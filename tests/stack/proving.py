@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
-from harness.errors import TargetError
 from harness.kube.port import Json
+from harness.stack.patience import Look, until_nothing_is_wrong
 
-WITHIN_S = 150.0
+WITHIN_S, LOOK_S = 150.0, 0.25
 NS = "default"
 HEALTH = {"httpGet": {"path": "/health", "port": 8000}, "periodSeconds": 1}
 
@@ -41,12 +40,15 @@ def runs(obj: Json) -> bool:
     return (obj.get("status") or {}).get("phase") == "Running" and not obj["metadata"].get("deletionTimestamp")
 
 
-async def until(look: Callable[[], Awaitable[str]]) -> None:
-    """``look`` says what is still wrong; TargetError with the last of it."""
-    wrong = ""
-    try:
-        async with asyncio.timeout(WITHIN_S):
-            while wrong := await look():
-                await asyncio.sleep(0.5)
-    except TimeoutError:
-        raise TargetError(f"not within {WITHIN_S:g} s: {wrong}") from None
+async def until(look: Look) -> None:
+    """TargetError with what was still wrong at the end."""
+    await until_nothing_is_wrong(look, "not as it should be", WITHIN_S, LOOK_S)
+
+
+async def until_it_is(look: Callable[[], Awaitable[bool]], otherwise: str) -> None:
+    """For what can be wrong in one way only, which is ``otherwise``."""
+
+    async def wrong() -> str:
+        return "" if await look() else otherwise
+
+    await until(wrong)

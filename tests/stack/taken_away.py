@@ -18,9 +18,9 @@ from functools import partial
 from pathlib import Path
 
 import httpx
-from missed import KeptAlive, Made, Missed, Place, Read, Write, until_it_is
+from missed import KeptAlive, Made, Missed, Place, Read, Write
 from one_component import cannot_run, target_of
-from proving import NS, pod, template
+from proving import NS, pod, template, until_it_is
 
 from harness.errors import HarnessError, TargetError
 from harness.kube.http import HttpKube

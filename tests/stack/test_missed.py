@@ -8,8 +8,8 @@ from random import Random
 from typing import cast
 
 import pytest
-from missed import UNANSWERED, KeptAlive, Made, Missed, Place, Read, Write, until_it_is
-from proving import NS, pod
+from missed import UNANSWERED, KeptAlive, Made, Missed, Place, Read, Write
+from proving import NS, pod, until_it_is
 
 from fakes.clock import WallClock
 from fakes.kube import LocalKube, Store
@@ -105,5 +105,5 @@ async def test_patience_ends() -> None:
     async def never() -> bool:
         return False
 
-    with pytest.raises(TargetError, match="not well for 150 s"):
+    with pytest.raises(TargetError, match="within 150 s: not well"):
         await until_it_is(never, "not well")

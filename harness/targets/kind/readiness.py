@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 from harness.faults.sight import gpus, is_ready
 from harness.kube.port import NODE, POD, ApiError, Json, Kube
 from harness.targets.controlplane.objects import SYSTEM_NAMESPACE
 from harness.targets.kind.objects import FRONT
-
-Look = Callable[[], Awaitable[str]]
-
-
-async def said(look: Look) -> str:
-    try:
-        return await look()
-    except (ApiError, ConnectionError) as error:
-        return str(error) or type(error).__name__
 
 
 async def missing(kube: Kube, wanted: Mapping[str, int]) -> str:

@@ -22,6 +22,7 @@ from harness.kube.port import NAMESPACE, NODE, SECRET, AlreadyExists, ApiError, 
 from harness.run.children import Child, spawn
 from harness.stack.cache import cache_dir
 from harness.stack.certificates import Authority
+from harness.stack.patience import Look, until_nothing_is_wrong
 from harness.targets.applied import as_applied
 from harness.targets.base import Connection
 from harness.targets.controlplane.objects import (
@@ -53,7 +54,7 @@ from harness.targets.kind.objects import (
     front_proxy_authority,
     kubeconfig_on_the_node,
 )
-from harness.targets.kind.readiness import Look, create_pod, front_wrong, missing, said
+from harness.targets.kind.readiness import create_pod, front_wrong, missing
 from harness.targets.kind.taking_over import take_over
 from harness.targets.manifests import apply, wait_until_available
 from harness.targets.real_pods import images_of_ours
@@ -63,6 +64,7 @@ IMAGE_ENV = "GPU_HARNESS_KIND_IMAGE"
 """The node image; kind's own image for its version if none is named."""
 NODES_S, FRONT_S, AVAILABLE_S, START_S = 180.0, 90.0, 240.0, 30.0
 STOP_GRACE_S, DELETE_S = 3.0, 300.0
+LOOK_S = 0.2
 WORLD_FILE = "world.json"
 FRONT_PACKAGES = (*FAKES, "cronsim", "cryptography", "httpx", "kubernetes", "pydantic", "rich", "zstandard")
 """What the front needs beside what a model server does."""
@@ -325,22 +327,18 @@ class KindTarget:
         return url
 
     async def _until(self, look: Look, within_s: float, failure: str) -> None:
-        """``look`` says what is still wrong, in words."""
-        wrong = ""
-        try:
-            async with asyncio.timeout(within_s):
-                while wrong := await said(look):
-                    self._check_alive()
-                    await asyncio.sleep(0.2)
-        except TimeoutError:
-            raise TargetError(f"{failure} within {within_s:.0f} s: {wrong}") from None
+        async def wrong() -> str:
+            self._check_alive()
+            return await look()
+
+        await until_nothing_is_wrong(wrong, failure, within_s, LOOK_S)
 
     async def _while_it_lives(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
         try:
             while not task.done():
                 self._check_alive()
-                await asyncio.wait({task}, timeout=0.2)
+                await asyncio.wait({task}, timeout=LOOK_S)
             task.result()
         finally:
             if not task.done():

@@ -26,8 +26,8 @@ from harness.stack.cache import cache_dir
 from harness.stack.catalogue import CONTROL_PLANE, KUBE_APISERVER, NODE
 from harness.stack.component import Component
 from harness.stack.control_plane_flags import Settings
-from harness.stack.installing import until_nothing_is_wrong
 from harness.stack.kubernetes import ControlPlane
+from harness.stack.patience import until_nothing_is_wrong
 from harness.targets.controlplane.target import ControlPlaneTarget
 from harness.targets.node.cgroups import PREFIX, ROOT
 from harness.targets.node.credentials import issue_credentials, names_of
