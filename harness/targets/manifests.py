@@ -73,14 +73,17 @@ async def apply(kube: Kube, objects: Sequence[tuple[Resource, Json]]) -> None:
         namespace = obj["metadata"].get("namespace", "default") if resource.namespaced else None
         try:
             with contextlib.suppress(AlreadyExists):
-                await _create(kube, resource, obj, namespace)
+                await create_once_admitted(kube, resource, obj, namespace)
         except ApiError as error:
             raise TargetError(f"the API server refused {resource.kind} {obj['metadata']['name']}: {error}") from error
 
 
-async def _create(kube: Kube, resource: Resource, obj: Json, namespace: str | None) -> None:
+async def create_once_admitted(
+    kube: Kube, resource: Resource, obj: Json, namespace: str | None, within_s: float = ADMISSION_LAG_S
+) -> None:
+    """ApiError where it is refused for another reason, or for longer than ``within_s``."""
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + ADMISSION_LAG_S
+    deadline = loop.time() + within_s
     while True:
         try:
             await kube.create(resource, obj, namespace)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 
 from harness.faults.sight import gpus, is_ready
-from harness.kube.port import NODE, POD, ApiError, Json, Kube
+from harness.kube.port import NODE, POD, Kube
 from harness.targets.controlplane.objects import SYSTEM_NAMESPACE
 from harness.targets.kind.objects import FRONT
 
@@ -34,16 +33,3 @@ async def front_wrong(kube: Kube) -> str:
     words = [str(how.get("message", "")).strip()[-600:] for state in states for how in state.values()]
     said = "\n".join(dict.fromkeys(filter(None, words)))  # of a container that ended badly: the end of its log
     return f"phase {(pod.get('status') or {}).get('phase')}, {json.dumps(states)[:300]}" + (f"\n{said}" if said else "")
-
-
-async def create_pod(kube: Kube, pod: Json) -> None:
-    """The service account of a new namespace takes a moment, and a pod before it is refused."""
-    deadline = asyncio.get_running_loop().time() + 20
-    while True:
-        try:
-            await kube.create(POD, pod, SYSTEM_NAMESPACE)
-            return
-        except ApiError as error:
-            if error.status != 403 or asyncio.get_running_loop().time() > deadline:
-                raise
-        await asyncio.sleep(0.2)

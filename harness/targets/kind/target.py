@@ -18,7 +18,7 @@ from fakes.nodes.labels import node_labels
 from harness.errors import TargetError
 from harness.faults.pick import FleetNode
 from harness.kube.http import HttpKube
-from harness.kube.port import NAMESPACE, NODE, SECRET, AlreadyExists, ApiError, Kube, NotFound
+from harness.kube.port import NAMESPACE, NODE, POD, SECRET, AlreadyExists, ApiError, Kube, NotFound
 from harness.run.children import Child, spawn
 from harness.stack.cache import cache_dir
 from harness.stack.certificates import Authority
@@ -54,9 +54,9 @@ from harness.targets.kind.objects import (
     front_proxy_authority,
     kubeconfig_on_the_node,
 )
-from harness.targets.kind.readiness import create_pod, front_wrong, missing
+from harness.targets.kind.readiness import front_wrong, missing
 from harness.targets.kind.taking_over import take_over
-from harness.targets.manifests import apply, wait_until_available
+from harness.targets.manifests import apply, create_once_admitted, wait_until_available
 from harness.targets.real_pods import images_of_ours
 from harness.targets.wanted import Places, Wanted
 
@@ -65,6 +65,8 @@ IMAGE_ENV = "GPU_HARNESS_KIND_IMAGE"
 NODES_S, FRONT_S, AVAILABLE_S, START_S = 180.0, 90.0, 240.0, 30.0
 STOP_GRACE_S, DELETE_S = 3.0, 300.0
 LOOK_S = 0.2
+SERVICE_ACCOUNT_S = 20.0
+"""A new namespace gets its service account later, and pods before that are refused."""
 WORLD_FILE = "world.json"
 FRONT_PACKAGES = (*FAKES, "cronsim", "cryptography", "httpx", "kubernetes", "pydantic", "rich", "zstandard")
 """What the front needs beside what a model server does."""
@@ -303,7 +305,8 @@ class KindTarget:
             "front-proxy-ca.crt": await front_proxy_authority(kube),
         }
         await kube.create(SECRET, front_files(files), SYSTEM_NAMESPACE)
-        await create_pod(kube, front_pod(control_plane_name(commands.cluster)))
+        pod = front_pod(control_plane_name(commands.cluster))
+        await create_once_admitted(kube, POD, pod, SYSTEM_NAMESPACE, SERVICE_ACCOUNT_S)
         await self._until(lambda: front_wrong(kube), FRONT_S, "the gateway's pod was not Ready")
         await register_metrics(kube, METRICS_PORT, authority.certificate)
 
