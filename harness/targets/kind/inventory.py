@@ -68,14 +68,20 @@ async def take(kube: ApiServer) -> Inventory:
 
 
 async def settled(kube: ApiServer, apart_s: float, within_s: float) -> Inventory:
-    """Once two looks in a row, ``apart_s`` from each other, saw the same."""
-    async with asyncio.timeout(within_s):
-        last = await take(kube)
-        while True:
-            await asyncio.sleep(apart_s)
-            if (now := await take(kube)) == last:
-                return now
-            last = now
+    """Once two looks in a row, ``apart_s`` from each other, saw the same. TargetError where none did ``within_s``."""
+    changed: set[str] = set()
+    try:
+        async with asyncio.timeout(within_s):
+            last = await take(kube)
+            while True:
+                await asyncio.sleep(apart_s)
+                if (now := await take(kube)) == last:
+                    return now
+                changed = {name for name, _ in now.items() ^ last.items()}
+                last = now
+    except TimeoutError:
+        what = _some(changed) or "it was looked at once"
+        raise TargetError(f"the cluster did not come to rest within {within_s:g} s: {what}") from None
 
 
 async def return_to(kube: ApiServer, earlier: Inventory, within_s: float) -> None:

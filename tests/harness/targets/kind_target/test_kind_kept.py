@@ -8,8 +8,10 @@ import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from random import Random
+from typing import cast
 
 import pytest
 import yaml
@@ -24,10 +26,10 @@ from harness.errors import BadInput, TargetError
 from harness.kube.http import HttpKube
 from harness.kube.port import CONFIG_MAP, NODE, NODE_POOL, POD, PRIORITY_CLASS, Json
 from harness.run.parent import PARENT_FD_ENV
-from harness.targets.kind import keeper
+from harness.targets.kind import inventory, keeper
 from harness.targets.kind.cluster_file import cluster_file
 from harness.targets.kind.commands import KindCommands, find_docker, find_kind
-from harness.targets.kind.inventory import NotAsItWas, return_to, take
+from harness.targets.kind.inventory import ApiServer, Inventory, NotAsItWas, return_to, settled, take
 from harness.targets.kind.keeper import keep
 from harness.targets.kind.kept import CLUSTER_ENV, KEEP_ENV, KeptFolder, Record, delete_kept
 from harness.targets.kind.reset import reset
@@ -92,6 +94,22 @@ async def test_what_was_there_and_is_another_now_is_no_beginning(kube: HttpKube,
         await kube.delete(CONFIG_MAP, "root", "default")
     with pytest.raises(NotAsItWas, match=r"gone or another: ConfigMap\.core default/root"):
         await return_to(kube, earlier, 5.0)
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(("looks_s", "what"), [(0.0, "Lease.a default/x"), (9.0, "it was looked at once")])
+async def test_a_cluster_that_does_not_come_to_rest_is_told(
+    monkeypatch: pytest.MonkeyPatch, looks_s: float, what: str
+) -> None:
+    looks = count()
+
+    async def restless(kube: ApiServer) -> Inventory:
+        await asyncio.sleep(looks_s)
+        return {"ConfigMap.core default/root": "1", "Lease.a default/x": str(next(looks))}
+
+    monkeypatch.setattr(inventory, "take", restless)
+    with pytest.raises(TargetError, match=f"did not come to rest within 5 s: {what}$"):
+        await settled(cast(ApiServer, None), 1.0, 5.0)
 
 
 def commands(on_path: OnPath) -> KindCommands:
