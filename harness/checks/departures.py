@@ -261,8 +261,7 @@ def node_fates(history: History) -> dict[str, NodeFate]:
 
 
 def _silent(node: Json) -> bool:
-    conditions = node.get("status", {}).get("conditions") or ()
-    return any(c.get("type") == "Ready" and c.get("status") == "Unknown" for c in conditions)
+    return condition(node, "Ready").get("status") == "Unknown"
 
 
 def exit_code(pod: Json) -> int | None:

@@ -16,7 +16,7 @@ from harness.checks.story import LABELS
 from harness.checks.units import span_ns
 from harness.history.autoscaler import autoscalers, pod_metrics, replicas_min, told
 from harness.history.gpus import bought
-from harness.history.lives import Json, condition, disrupted, going, gpus_of, lives, node_of
+from harness.history.lives import Json, allocatable, condition, disrupted, going, gpus_of, lives, node_of
 from harness.history.waiting import Wait, is_quota, refused
 from harness.verdict import Finding, Status
 
@@ -176,9 +176,7 @@ def _why_costly(history: History, finding: Finding) -> str:
     unused = [node for node in lives(history.objects, "Node") if node.gone is None and bought(node.last)]
     pods = [pod.last for pod in lives(history.objects, "Pod") if pod.gone is None]
     here = {node.name: [pod for pod in pods if node_of(pod) == node.name] for node in unused}
-    if any(
-        bought(n.last) and not int((n.last["status"].get("allocatable") or {}).get("nvidia.com/gpu", 0)) for n in unused
-    ):
+    if any(not allocatable(node.last) for node in unused):
         return "nodes that never show their GPUs"
     kept = [node for node in unused if node.when(_keeps) or any(_keeps(pod) for pod in here[node.name])]
     if kept:

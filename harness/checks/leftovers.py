@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -116,12 +117,11 @@ def _gangs_left(history: History) -> list[Left]:
     ]
 
 
-def _left(life: Life, what: str, holds_since: object) -> Left:
+def _left(life: Life, what: str, is_so: Callable[[Json], bool]) -> Left:
     """Since the version from which on it has been so without a break."""
-    assert callable(holds_since)
     since = life.seen[-1]
     for event in reversed(life.seen):
-        if not holds_since(event.object):
+        if not is_so(event.object):
             break
         since = event
     return Left(life.kind, life.name, what, since.t_ns, f"objects:{since.index}")

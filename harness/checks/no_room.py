@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from harness.history.lives import RUN_LABEL, Json, going, labels_of, lives, node_of, owner_of, unschedulable
+from harness.history.lives import RUN_LABEL, Json, going, labels_of, lives, name_of, node_of, owner_of, without_room
 from harness.history.recording import once
 
 if TYPE_CHECKING:
@@ -24,26 +24,18 @@ class NoRoom:
         namespace = history.run.workload.get("namespace", "")
         ours = {*workload, *_made_by_the_run(history)}
         before = {pod.uid: obj for pod in pods if (obj := pod.at(struck_ns)) is not None}
-        self._waited = {uid for uid, obj in before.items() if _waits(obj)} - ours
+        self._waited = {uid for uid, obj in before.items() if without_room(obj)} - ours
         self._near = {pod.uid for pod in pods if pod.namespace == namespace} | ours
         self._in_place = _in_place(before.values())
 
     def of(self, pods: Mapping[str, Json]) -> list[str]:
         """The names of those of ``pods``, by uid, that must find room and have none."""
-        waiting = {uid: pod for uid, pod in pods.items() if uid not in self._waited and _waits(pod)}
+        waiting = {uid: pod for uid, pod in pods.items() if uid not in self._waited and without_room(pod)}
         if not waiting:
             return []
         now = _in_place(pods.values())
         driven_out = {owner for owner, placed in self._in_place.items() if now[owner] < placed}
-        return sorted(
-            str(pod.get("metadata", {}).get("name", ""))
-            for uid, pod in waiting.items()
-            if uid in self._near or owner_of(pod) in driven_out
-        )
-
-
-def _waits(pod: Json) -> bool:
-    return unschedulable(pod) and not node_of(pod)
+        return sorted(name_of(pod) for uid, pod in waiting.items() if uid in self._near or owner_of(pod) in driven_out)
 
 
 def _in_place(pods: Iterable[Json]) -> Counter[str]:

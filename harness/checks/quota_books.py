@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from harness.history.autoscaler import quantity
-from harness.history.lives import GPU, Json, Life, condition
+from harness.history.lives import GPU, Json, Life, condition, going
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +85,13 @@ def finished(workload: Json) -> bool:
 def waits(workload: Json) -> bool:
     """Wants quota and has none. One that its owner took out of the queue (``active: false``) wants none."""
     active = workload.get("spec", {}).get("active") is not False
-    here = not finished(workload) and not _deleted(workload) and not backing_off(workload)
+    here = not finished(workload) and not going(workload) and not backing_off(workload)
     return active and here and given(workload) is None
 
 
 def backing_off(workload: Json) -> bool:
     """Evicted, and not in its queue again yet: Kueue puts it off for longer each time."""
     return condition(workload, "Requeued").get("status") == "False"
-
-
-def _deleted(obj: Json) -> bool:
-    return bool(obj.get("metadata", {}).get("deletionTimestamp"))
 
 
 def order_of(workload: Json) -> tuple[int, str]:

@@ -21,6 +21,7 @@ from harness.history.lives import (
     disrupted,
     going,
     lives,
+    name_of,
     ready,
     workload_pods,
 )
@@ -240,7 +241,7 @@ class _World:
         if homeless := self._no_room.of(pods):
             return f"{listed(homeless)} found no room"
         nodes = self._now["Node"]
-        if bad := [name(nodes[uid]) for uid in self._was_ready & nodes.keys() if not steady(nodes[uid])]:
+        if bad := [name_of(nodes[uid]) for uid in self._was_ready & nodes.keys() if not steady(nodes[uid])]:
             return f"{listed(sorted(bad))} was not Ready"
         for gang, members in self._gangs:
             bound = sum(1 for uid in members if holds(pods.get(uid)))
@@ -254,10 +255,6 @@ class _World:
         """Pods of the workload that are there and have ended well."""
         own = (self._now["Pod"].get(uid, {}) for uid in self._workload)
         return sum(1 for pod in own if pod.get("status", {}).get("phase") == "Succeeded")
-
-
-def name(obj: Json) -> str:
-    return str(obj.get("metadata", {}).get("name", ""))
 
 
 def steady(node: Json) -> bool:

@@ -9,7 +9,7 @@ from harness.diagnosis.case import SHOWN, Case
 from harness.diagnosis.scope import nodes_hit
 from harness.diagnosis.suspect import CLOUD, PROVISIONER, WORKLOAD, Sure, Suspect
 from harness.history.gpus import POOL, bought, price_of
-from harness.history.lives import Life, labels_of, node_of, node_of_claim, unschedulable
+from harness.history.lives import Life, labels_of, node_of_claim, without_room
 from harness.history.waiting import refused
 from harness.verdict import Evidence
 
@@ -116,7 +116,7 @@ def _waiting(case: Case, t_ns: int) -> list[str]:
     found = []
     for pod in case.of("Pod"):
         at = pod.at(t_ns + case.ns(_AT_ONCE_S) // 5) or pod.at(t_ns)
-        if at is not None and unschedulable(at) and not node_of(at):
+        if at is not None and without_room(at):
             found.append(pod.name)
     return sorted(found)
 

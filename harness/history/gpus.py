@@ -17,10 +17,12 @@ from harness.history.lives import (
     gpus_of,
     labels_of,
     lives,
+    name_of,
     node_of,
     ready,
+    running,
     terminal,
-    unschedulable,
+    without_room,
 )
 from harness.history.tables import ObjectEvent
 
@@ -185,7 +187,7 @@ def is_spot(node: Json) -> bool:
 
 def _node(node: Json, prices: dict[str, float]) -> NodeNow | None:
     gpus = bought(node)
-    name = str(node.get("metadata", {}).get("name", ""))
+    name = name_of(node)
     usable = allocatable(node) if ready(node) else 0
     leaving = going(node) or disrupted(node)
     return NodeNow(name, gpus, usable, is_spot(node), leaving, price_of(node, prices)) if gpus else None
@@ -196,14 +198,13 @@ def _pod(pod: Json) -> PodNow | None:
     if not gpus or terminal(pod):
         return None
     node = node_of(pod)
-    name = str(pod.get("metadata", {}).get("name", ""))
-    return PodNow(name, node, gpus, bool(node) and working(pod), not node and unschedulable(pod))
+    name = name_of(pod)
+    return PodNow(name, node, gpus, bool(node) and working(pod), without_room(pod))
 
 
 def working(pod: Json) -> bool:
     """Ready; or running, where it has no Ready condition or nothing that would probe it."""
     if ready(pod):
         return True
-    statuses = pod.get("status", {}).get("containerStatuses") or ()
     probed = any("readinessProbe" in c for c in pod.get("spec", {}).get("containers") or ())
-    return not probed and any("running" in (status.get("state") or {}) for status in statuses)
+    return not probed and running(pod)

@@ -109,6 +109,10 @@ class ByName:
         return next((life for life in reversed(named) if life.born_ns <= t_ns), named[0] if named else None)
 
 
+def name_of(obj: Json) -> str:
+    return str(obj.get("metadata", {}).get("name", ""))
+
+
 def condition(obj: Json, kind: str) -> Json:
     conditions = obj.get("status", {}).get("conditions") or ()
     return next((c for c in conditions if c.get("type") == kind), {})
@@ -145,6 +149,11 @@ def node_of_claim(claim: Life) -> str:
 def unschedulable(pod: Json) -> bool:
     scheduled = condition(pod, "PodScheduled")
     return scheduled.get("status") == "False" and scheduled.get("reason") == "Unschedulable"
+
+
+def without_room(pod: Json) -> bool:
+    """The scheduler has said so, and it still has no node."""
+    return unschedulable(pod) and not node_of(pod)
 
 
 def running(pod: Json) -> bool:
