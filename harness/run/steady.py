@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.kube.port import DEPLOYMENT, NODE, POD, Json, Kube
+from harness.faults.sight import is_ready
+from harness.kube.port import DEPLOYMENT, NODE, POD, Kube
 from harness.selectors import parse_selector
 
 
@@ -38,7 +39,7 @@ async def read_workload(kube: Kube, namespace: str, selector: str) -> WorkloadSt
         deployments=tuple(d["metadata"]["name"] for d in deployments),
         wanted=sum(d["spec"].get("replicas", 1) for d in deployments),
         ready=sum(d.get("status", {}).get("readyReplicas", 0) for d in deployments),
-        nodes_not_ready=tuple(n["metadata"]["name"] for n in nodes if not _is_ready(n)),
+        nodes_not_ready=tuple(n["metadata"]["name"] for n in nodes if not is_ready(n)),
     )
 
 
@@ -46,8 +47,3 @@ async def count_pending(kube: Kube, namespace: str, selector: str) -> int:
     """Pods of the workload in phase Pending."""
     pods = await kube.list(POD, namespace, label_selector=selector)
     return sum(pod.get("status", {}).get("phase") == "Pending" for pod in pods.items)
-
-
-def _is_ready(node: Json) -> bool:
-    conditions = node.get("status", {}).get("conditions") or ()
-    return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from fakes.images.layer import NoSuchProgram
 from fakes.images.python_image import NAME, pause_image, python_image
-from fakes.nodes.labels import GPU_RESOURCE
 from fakes.nodes.node_status import NOT_READY_TAINT
 from harness.errors import TargetError
+from harness.faults.sight import gpus, is_ready
 from harness.kube.port import NODE as NODE_KIND
 from harness.kube.port import Json, Kube
 from harness.run.children import spawn
@@ -127,13 +127,12 @@ def refuse_unable_machine() -> None:
         raise TargetError(f"--target node needs to make cgroups, and {ROOT} cannot be written")
 
 
-def _up(node: Json | None, gpus: int) -> bool:
+def _up(node: Json | None, wanted: int) -> bool:
+    """``wanted``: its GPUs."""
     if node is None:
         return False
-    status = node.get("status") or {}
-    ready = any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions") or ())
     tainted = any(t["key"] == NOT_READY_TAINT["key"] for t in node["spec"].get("taints") or ())
-    return ready and not tainted and int((status.get("allocatable") or {}).get(GPU_RESOURCE, 0)) == gpus
+    return is_ready(node) and not tainted and (gpus(node) or 0) == wanted
 
 
 def _qualified(image: str) -> str:
