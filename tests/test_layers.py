@@ -9,16 +9,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PURE = ("harness/checks", "harness/diagnosis", "harness/report", "harness/plan")
+PURE = (
+    "harness/spec", "harness/plan", "harness/history", "harness/checks", "harness/diagnosis", "harness/report",
+    "harness/compare",
+)  # fmt: skip
+BELOW_A_RUN = ("harness/kube", "harness/processes", "harness/stack", "harness/targets", "harness/faults")
 CLOCKS_AND_NETWORK = {
     "time", "asyncio", "socket", "httpx", "aiohttp", "kubernetes", "locust", "gevent", "chaoslib", "subprocess",
-    "urllib.request", "requests", "threading", "harness.run", "harness.targets", "harness.kube.http", "fakes",
+    "urllib.request", "requests", "threading", "harness.run", "harness.processes", "harness.targets",
+    "harness.kube.http", "fakes",
 }  # fmt: skip
 
 VIRTUAL = "harness/run/virtual/"
 REAL_WORLD = {
     "time", "socket", "threading", "subprocess", "httpx", "aiohttp", "kubernetes", "locust", "gevent", "chaoslib",
-    "harness.kube.http", "harness.run.load.client", "harness.run.load.openloop", "harness.run.children",
+    "harness.kube.http", "harness.run.load.client", "harness.run.load.openloop", "harness.processes.children",
     "harness.run.chaos", "harness.run.supervisor",
 }  # fmt: skip
 
@@ -54,6 +59,11 @@ def test_pure_packages_import_no_clock_no_network_no_cluster(folder: str) -> Non
         if any(under(name, banned) for banned in CLOCKS_AND_NETWORK)
     }
     assert bad == set()
+
+
+@pytest.mark.parametrize("folder", BELOW_A_RUN)
+def test_what_runs_stand_on_knows_no_run(folder: str) -> None:
+    assert importers_of("harness.run", folder) == set()
 
 
 def test_fakes_import_nothing_of_the_harness_but_the_kube_port() -> None:

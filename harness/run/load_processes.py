@@ -8,8 +8,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from harness.processes.children import Child, spawn
 from harness.run import load
-from harness.run.children import Child, spawn
 from harness.run.load.settings import LOAD_ENV, WORKER_ENV
 from harness.run.rundir import RunDir
 from harness.run.tail import LoadTail

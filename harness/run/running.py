@@ -16,8 +16,8 @@ from harness.history.reader import History
 from harness.history.run_info import RunInfo
 from harness.history.seal import seal
 from harness.printable import line
+from harness.processes.lock import hold_lock
 from harness.run.judging import judge_run, print_verdict, report_run, write_verdict
-from harness.run.lock import hold_lock
 from harness.run.preparing import Prepared
 from harness.run.progress import Progress
 from harness.run.provenance import repeat_command

@@ -25,9 +25,9 @@ from harness.history.phases import compute_phases
 from harness.history.writer import HistoryWriter
 from harness.kube.port import ApiError
 from harness.plan.plan import Plan
+from harness.processes.children import LAST_LINES, Child, spawn
 from harness.run.allowing import check_allowed
 from harness.run.chaos.command import chaos_command, read_journal
-from harness.run.children import LAST_LINES, Child, spawn
 from harness.run.ending import write_ending
 from harness.run.lease import RunLease, holder_of
 from harness.run.load_processes import LoadProcesses

@@ -24,8 +24,8 @@ from harness.faults.heal import IN_FLIGHT_S, heal_all
 from harness.faults.undo import UNDO_FILE, ResumeProcess, UndoEntry, UndoJournal, replay
 from harness.faults.undoing import by_hand
 from harness.kube.port import ApiError
+from harness.processes.lock import is_alive
 from harness.run.lease import LEASE_FILE, NAME, give_back
-from harness.run.lock import is_alive
 from harness.targets.base import CONNECTION_FILE, Connection
 
 CONNECT_WITHIN_S = 3.0

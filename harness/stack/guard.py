@@ -2,12 +2,12 @@
 
 ``python -m harness.stack.guard [--remove FOLDER] [--loopback-only] PROGRAM ARGUMENT...``
 
-Our own children watch a pipe to their parent (``harness.run.parent``); programs we did not write know nothing of it, so
-this process holds the pipe for them. When the pipe ends, or on SIGTERM, the program gets SIGTERM, and SIGKILL a little
-later. SIGUSR1 freezes it (SIGSTOP), SIGUSR2 lets it go on. What the parent would have tidied up, the guard does in its
-place: it removes FOLDER. With ``--loopback-only`` the program listens on 127.0.0.1 where it asks for all interfaces.
-The guard ends as the program did, by the same code or the same signal. Where the kernel offers it (Linux), the program
-is also killed when the guard itself is killed.
+Our own children watch a pipe to their parent (``harness.processes.parent``); programs we did not write know nothing of
+it, so this process holds the pipe for them. When the pipe ends, or on SIGTERM, the program gets SIGTERM, and SIGKILL a
+little later. SIGUSR1 freezes it (SIGSTOP), SIGUSR2 lets it go on. What the parent would have tidied up, the guard does
+in its place: it removes FOLDER. With ``--loopback-only`` the program listens on 127.0.0.1 where it asks for all
+interfaces. The guard ends as the program did, by the same code or the same signal. Where the kernel offers it (Linux),
+the program is also killed when the guard itself is killed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from harness.run.parent import watch_parent
+from harness.processes.parent import watch_parent
 from harness.stack import only_loopback
 
 ORPHAN_GRACE_S = 1.0

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from harness.run.children import Child
+from harness.processes.children import Child
 from harness.stack.certificates import Authority, Pair, signing_key, write_secret
 from harness.stack.control_plane_flags import Layout, Settings, launches
 from harness.stack.find import Binaries

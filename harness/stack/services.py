@@ -14,7 +14,7 @@ import httpx
 import psutil  # type: ignore[import-untyped]  # ships no types
 
 from harness.errors import TargetError
-from harness.run.children import Child, spawn
+from harness.processes.children import Child, spawn
 
 POLL_S = 0.05
 START_TIMEOUT_S = 60

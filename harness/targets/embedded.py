@@ -15,7 +15,7 @@ from fakes.config import WorldConfig
 from fakes.kube.server import bookmark_period_s
 from harness.errors import TargetError
 from harness.faults.pick import FleetNode
-from harness.run.children import Child, spawn
+from harness.processes.children import Child, spawn
 from harness.targets.base import Connection
 from harness.targets.manifests import PROCESSES_TIMEOUT_S, apply, wait_until_available
 from harness.targets.wanted import Places, Wanted, planned_fleet

@@ -20,8 +20,8 @@ from typing import Any
 from harness.clock import NS_PER_S, START_NS_ENV, RunClock, monotonic_ns
 from harness.errors import BadInput, InternalError
 from harness.faults.port import Objects
+from harness.processes.lock import hold_lock
 from harness.run.chaos.interrupt import Interruption
-from harness.run.lock import hold_lock
 from harness.stack.description import addons, kinds
 from harness.targets.applied import as_applied_later
 from harness.targets.base import CONNECTION_ENV, CONNECTION_FILE, Connection

@@ -24,12 +24,12 @@ from harness.faults.undo import UNDO_FILE, replay
 from harness.hiding import experiment_without_secrets
 from harness.kube.http import HttpKube
 from harness.kube.port import ApiError
+from harness.processes.parent import watch_parent
 from harness.run.chaos import context as contexts
 from harness.run.chaos.context import RunContext
 from harness.run.chaos.interrupt import Interruption
 from harness.run.chaos.lib import InterruptExecution
 from harness.run.lease import RunLease, holder_of
-from harness.run.parent import watch_parent
 
 logger = logging.getLogger("chaostoolkit")
 

@@ -22,11 +22,11 @@ from locust.runners import MasterRunner, WorkerRunner
 from harness.clock import NS_PER_MS
 from harness.errors import HarnessError
 from harness.history.tables import Outcome
+from harness.processes.parent import parent_fd
 from harness.run.load import standalone
 from harness.run.load.openloop import EndRow, OpenLoop
 from harness.run.load.sender import make_sender
 from harness.run.load.settings import LOAD_ENV, LoadSettings, Share
-from harness.run.parent import parent_fd
 
 _GC_EVERY = 20_000
 """Objects more than before; Python looks for cycles after 700."""

@@ -18,7 +18,7 @@ from harness.errors import TargetError
 from harness.faults.pick import FleetNode
 from harness.kube.http import HttpKube
 from harness.kube.port import Kube
-from harness.run.children import Child, spawn
+from harness.processes.children import Child, spawn
 from harness.stack import only_loopback
 from harness.stack.addons import SURROUNDINGS, Standing, running_addons
 from harness.stack.catalogue import CONTROL_PLANE

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import TargetError
-from harness.run.children import send_signal
+from harness.processes.children import send_signal
 from harness.stack.cache import built_dir
 from harness.targets.kind.cluster_file import OURS, control_plane_name
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from harness.errors import TargetError
-from harness.run.parent import PARENT_FD_ENV
+from harness.processes.parent import PARENT_FD_ENV
 from harness.targets.kind.commands import KindCommands
 
 QUIET_S = 1.0

@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from harness.errors import BadInput, TargetError
-from harness.run.lock import hold_lock
+from harness.processes.lock import hold_lock
 from harness.stack.cache import cache_dir
 from harness.targets.kind.cluster_file import control_plane_name, without_time
 from harness.targets.kind.commands import KindCommands, find_docker, find_kind

@@ -19,7 +19,7 @@ from harness.errors import TargetError
 from harness.faults.pick import FleetNode
 from harness.kube.http import HttpKube
 from harness.kube.port import NAMESPACE, NODE, POD, SECRET, AlreadyExists, ApiError, Kube, NotFound
-from harness.run.children import Child, spawn
+from harness.processes.children import Child, spawn
 from harness.stack.cache import cache_dir
 from harness.stack.certificates import Authority
 from harness.stack.patience import Look, until_nothing_is_wrong

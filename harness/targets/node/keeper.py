@@ -14,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 
-from harness.run.parent import watch_parent
+from harness.processes.parent import watch_parent
 from harness.targets.node import cgroups
 
 REMOVE_WITHIN_S = 60.0

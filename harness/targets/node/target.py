@@ -21,7 +21,7 @@ from harness.errors import TargetError
 from harness.faults.sight import gpus, is_ready
 from harness.kube.port import NODE as NODE_KIND
 from harness.kube.port import Json, Kube
-from harness.run.children import spawn
+from harness.processes.children import spawn
 from harness.stack.cache import cache_dir
 from harness.stack.catalogue import CONTROL_PLANE, KUBE_APISERVER, NODE
 from harness.stack.component import Component

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from programs import python_program
 
-from harness.run.children import Child, spawn
+from harness.processes.children import Child, spawn
 
 LONG = """
 import os, pathlib, sys, time

@@ -35,8 +35,8 @@ from fakes.timing import Timing
 from harness.clock import monotonic_ns
 from harness.faults.undo import Replay, replay
 from harness.kube.port import DEPLOYMENT, NAMESPACE, NODE, Json, NotFound
+from harness.processes.parent import PARENT_FD_ENV
 from harness.run.chaos.command import ChaosOutcome, chaos_command, read_journal
-from harness.run.parent import PARENT_FD_ENV
 from harness.targets.base import Connection
 from harness.targets.embedded import kubeconfig_text
 

@@ -26,8 +26,8 @@ from harness.faults.undo import (
     UndoJournal,
 )
 from harness.kube.port import CONFIG_MAP, LEASE, NotFound
+from harness.processes.lock import hold_lock
 from harness.run.lease import RunLease
-from harness.run.lock import hold_lock
 from harness.run.sweeping import Found, find_runs, sweep
 from harness.targets.base import CONNECTION_FILE, Connection
 

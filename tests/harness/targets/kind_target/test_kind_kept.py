@@ -25,7 +25,7 @@ from fakes.kube import LocalKube, Store, make_app
 from harness.errors import BadInput, TargetError
 from harness.kube.http import HttpKube
 from harness.kube.port import CONFIG_MAP, NODE, NODE_POOL, POD, PRIORITY_CLASS, Json
-from harness.run.parent import PARENT_FD_ENV
+from harness.processes.parent import PARENT_FD_ENV
 from harness.targets.kind import inventory, keeper
 from harness.targets.kind.cluster_file import cluster_file
 from harness.targets.kind.commands import KindCommands, find_docker, find_kind

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]  # ships no types
 import pytest
 
-from harness.run.children import spawn
+from harness.processes.children import spawn
 
 
 async def test_a_signal_to_one_that_has_just_ended_does_not_hide_how(

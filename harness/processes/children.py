@@ -1,4 +1,4 @@
-"""Child processes of a run: each in a session of its own, holding a pipe to us, its words kept in a log."""
+"""Child processes: each in a session of its own, holding a pipe to us, its words kept in a log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.run.parent import PARENT_FD_ENV
+from harness.processes.parent import PARENT_FD_ENV
 
 LAST_LINES = 12
 
