@@ -66,8 +66,9 @@ def for_real_kubelets(obj: Json, config: WorldConfig) -> Json:
 
 
 def images_of_ours(images: Iterable[str], config: WorldConfig) -> list[str]:
-    """Those of ``images`` that nodes have to have under that name, for we say what runs in them."""
-    return [image for image in images if any(part in image for part in (MODEL_SERVER, *_images_of(config)))]
+    """Those of ``images`` that nodes have to have, for we say what runs in them; by the names that they look for."""
+    ours = (image for image in images if any(part in image for part in (MODEL_SERVER, *_images_of(config))))
+    return [_as_looked_for(image) for image in ours]
 
 
 def images_in(objects: Iterable[Json]) -> list[str]:
@@ -78,6 +79,15 @@ def images_in(objects: Iterable[Json]) -> list[str]:
 
 def _images_of(config: WorldConfig) -> Iterator[str]:
     yield from (process.image for process in config.processes)
+
+
+def _as_looked_for(image: str) -> str:
+    """By kubelet and containerd: with a registry and a tag, Docker's and ``latest`` where none is named."""
+    name = image if ":" in image.rpartition("/")[2] or "@" in image else f"{image}:latest"
+    first, _, rest = name.partition("/")
+    if rest and ("." in first or ":" in first or first == "localhost"):
+        return name
+    return f"docker.io/{name if rest else f'library/{name}'}"
 
 
 def _serve(container: Json, annotations: Json, config: WorldConfig) -> None:

@@ -12,7 +12,7 @@ import hashlib
 import os
 import platform
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -116,16 +116,3 @@ async def _build(docker: str, archive: Path, image: Image) -> None:
     tags = [word for name in image.names for word in ("--tag", name)]
     await must([docker, "build", "--build-arg", f"BASE={base}", *tags, str(context)], within_s=BUILD_S)
     await must([docker, "save", "--output", str(archive), *image.names], within_s=BUILD_S)
-
-
-def under_all_names(own: str, named: Sequence[str]) -> Image:
-    """The fakes, also under the names that manifests have for a model server: so no registry is asked for those."""
-    return Image((own, *map(qualified, named)))
-
-
-def qualified(image: str) -> str:
-    """As a node's container runtime looks it up: with a registry, and Docker's where none is named."""
-    first, slash, _ = image.partition("/")
-    if slash and ("." in first or ":" in first or first == "localhost"):
-        return image
-    return f"docker.io/{image if slash else f'library/{image}'}"

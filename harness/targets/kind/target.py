@@ -41,7 +41,7 @@ from harness.targets.kind.cluster_file import (
 )
 from harness.targets.kind.commands import KindCommands
 from harness.targets.kind.containers import ContainerMachines
-from harness.targets.kind.images import Image, Images, under_all_names
+from harness.targets.kind.images import Image, Images
 from harness.targets.kind.inventory import settled
 from harness.targets.kind.kept import KEEP_ENV, KeptFolder, Record, cluster_name
 from harness.targets.kind.objects import (
@@ -231,7 +231,8 @@ class KindTarget:
     def _images(self) -> Images:
         """Of what runs on workers, and of the front."""
         workers, front = self._folder / "images.tar", self._folder / "front-images.tar"
-        ours = under_all_names(IMAGE, images_of_ours(self._wanted.images, self._config))
+        # The fakes, also under the names that manifests have for a model server: no registry is asked for those.
+        ours = Image((IMAGE, *images_of_ours(self._wanted.images, self._config)))
         wanted = {workers: ours, front: Image((FRONT_IMAGE,), FRONT_PACKAGES)}
         return Images(self._commands.docker, self._engine, cache_dir() / "kind", wanted)
 

@@ -101,7 +101,7 @@ class NodeTarget(ControlPlaneTarget):
 
     def _make_images(self) -> list[Path]:
         """Every model server of the experiment by its own name: nodes pull from nowhere."""
-        names = [NAME, *(_qualified(image) for image in images_of_ours(self._wanted.images, self._config))]
+        names = [NAME, *images_of_ours(self._wanted.images, self._config)]
         cache = cache_dir() / "images"
         cache.mkdir(parents=True, exist_ok=True)
         pause, ours = cache / "pause.oci", self._folder / MACHINES / "fakes.oci"
@@ -133,12 +133,3 @@ def _up(node: Json | None, wanted: int) -> bool:
         return False
     tainted = any(t["key"] == NOT_READY_TAINT["key"] for t in node["spec"].get("taints") or ())
     return is_ready(node) and not tainted and (gpus(node) or 0) == wanted
-
-
-def _qualified(image: str) -> str:
-    """As containerd names it: with a registry and a tag."""
-    name = image if ":" in image.rpartition("/")[2] or "@" in image else f"{image}:latest"
-    first, _, rest = name.partition("/")
-    if rest and ("." in first or ":" in first or first == "localhost"):
-        return name
-    return f"docker.io/{name if rest else f'library/{name}'}"

@@ -30,7 +30,6 @@ from harness.targets.node.programs import (
     kubelet_config,
     pod_subnet,
 )
-from harness.targets.node.target import _qualified
 
 POOL = PoolConfig("spot", "spot", gpus=2, nodes=1, stock=1)
 
@@ -92,19 +91,6 @@ def test_nothing_is_set_for_the_whole_host() -> None:
 def test_machines_have_subnets_of_their_own() -> None:
     subnets = {pod_subnet(Machine(f"n-{i}", POOL, i, False)) for i in range(1, 600)}
     assert len(subnets) == 599
-
-
-@pytest.mark.parametrize(
-    ("image", "name"),
-    [
-        ("vllm/vllm-openai:v1", "docker.io/vllm/vllm-openai:v1"),
-        ("vllm-cpu", "docker.io/library/vllm-cpu:latest"),
-        ("localhost/x:1", "localhost/x:1"),
-        ("registry.example.com:5000/a/vllm", "registry.example.com:5000/a/vllm:latest"),
-    ],
-)
-def test_images_are_named_as_containerd_does(image: str, name: str) -> None:
-    assert _qualified(image) == name
 
 
 def test_a_machine_short_of_memory_has_a_threshold_above_all_that_there_is() -> None:

@@ -6,6 +6,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from fakes.config import PlantedBug, ProcessImage, WorldConfig
 from fakes.vllm.__main__ import parser
 from harness.kube.port import Json
@@ -88,7 +90,23 @@ def test_images_are_named_once() -> None:
 
 def test_images_that_nodes_must_have_are_those_that_we_say_what_runs_in() -> None:
     config = _config(processes=(ProcessImage("served", ("serve",)),))
-    assert images_of_ours(["busybox", "a/vllm:1", "served:2"], config) == ["a/vllm:1", "served:2"]
+    found = images_of_ours(["busybox", "a/vllm:1", "served:2"], config)
+    assert found == ["docker.io/a/vllm:1", "docker.io/library/served:2"]
+
+
+@pytest.mark.parametrize(
+    ("image", "name"),
+    [
+        ("vllm:1", "docker.io/library/vllm:1"),
+        ("vllm-cpu", "docker.io/library/vllm-cpu:latest"),
+        ("vllm/vllm-openai:v1", "docker.io/vllm/vllm-openai:v1"),
+        ("localhost/vllm:1", "localhost/vllm:1"),
+        ("registry.example/vllm:1", "registry.example/vllm:1"),
+        ("registry.example.com:5000/a/vllm", "registry.example.com:5000/a/vllm:latest"),
+    ],
+)
+def test_images_are_named_as_nodes_look_for_them(image: str, name: str) -> None:
+    assert images_of_ours([image], _config()) == [name]
 
 
 def test_each_planted_bug_of_the_model_server_is_a_flag_that_it_takes() -> None:

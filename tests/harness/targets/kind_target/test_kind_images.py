@@ -15,7 +15,7 @@ from docker_on_path import on_path as on_path
 from fakes.images.oci import ARCHITECTURES
 from fakes.images.python_image import FAKES, closure
 from harness.errors import TargetError
-from harness.targets.kind.images import BASE_ENV, BUILD_ENV, Image, Images, is_made_here, qualified, write_images
+from harness.targets.kind.images import BASE_ENV, BUILD_ENV, Image, Images, is_made_here, write_images
 from harness.targets.kind.target import FRONT_PACKAGES
 
 OURS = f"linux/{ARCHITECTURES.get(platform.machine(), platform.machine())}"
@@ -120,16 +120,3 @@ async def test_a_package_that_is_not_installed_is_named(tmp_path: Path, on_path:
     with pytest.raises(TargetError, match="the package no-such-package is not installed") as raised:
         await write_images(str(on_path.folder / "docker"), OTHER, tmp_path, wanted)
     assert raised.value.hint is not None and "gpu-harness[device-plugin]" in raised.value.hint
-
-
-@pytest.mark.parametrize(
-    ("image", "name"),
-    [
-        ("vllm:1", "docker.io/library/vllm:1"),
-        ("vllm/vllm-openai:v1", "docker.io/vllm/vllm-openai:v1"),
-        ("registry.example/vllm:1", "registry.example/vllm:1"),
-        ("localhost/vllm:1", "localhost/vllm:1"),
-    ],
-)
-def test_images_are_named_as_a_container_runtime_looks_them_up(image: str, name: str) -> None:
-    assert qualified(image) == name

@@ -32,6 +32,7 @@ from harness.targets.kind.commands import KindCommands, find_docker, find_kind
 from harness.targets.kind.inventory import ApiServer, Inventory, NotAsItWas, return_to, settled, take
 from harness.targets.kind.keeper import keep
 from harness.targets.kind.kept import CLUSTER_ENV, KEEP_ENV, KeptFolder, Record, delete_kept
+from harness.targets.kind.objects import IMAGE
 from harness.targets.kind.reset import reset
 from harness.targets.kind.target import KindTarget
 from harness.targets.wanted import Places, Wanted
@@ -279,3 +280,11 @@ async def test_workers_that_cannot_be_parked_keep_nothing_else_from_its_end(
     await target.down()
     assert not target._kept.held
     assert len(said) == 1 and "could not be parked" in said[0]
+
+
+def test_the_workers_have_the_fakes_under_the_names_by_which_they_look_for_model_servers(
+    on_path: OnPath, tmp_path: Path
+) -> None:
+    target = KindTarget(Wanted(WHOLE, images=("vllm", "busybox")), commands(on_path), Places(tmp_path, tmp_path))
+    of_workers, _ = target._images().wanted.values()
+    assert of_workers.names == (IMAGE, "docker.io/library/vllm:latest")
