@@ -11,6 +11,7 @@ Value = Any
 """A JSON value. None is a knob's default."""
 Check = Callable[[Value], str | None]
 """What is wrong with a value, in words; None when it is right."""
+NEVER = "never"
 Apply = Callable[[str, Value], Awaitable[None] | None]
 """What cannot be done at once, as on a real machine, is awaited."""
 
@@ -118,6 +119,11 @@ def whole(at_least: int = 0, at_most: int | None = None) -> Check:
         return None if ok and (at_most is None or value <= at_most) else f"must be a whole number, {at_least} {upto}"
 
     return check
+
+
+def seconds_or_never(value: Value) -> str | None:
+    """How late something comes, if it comes."""
+    return None if value == NEVER else number()(value)
 
 
 def flag(value: Value) -> str | None:

@@ -10,7 +10,19 @@ from fakes.cloud.cloud import Cloud
 from fakes.cloud.trouble import HalfGroup
 from fakes.control.control import Control
 from fakes.control.door import HOW, Doors, Errors
-from fakes.control.knobs import Apply, BadValue, Value, flag, number, one_of, shape, text, whole
+from fakes.control.knobs import (
+    NEVER,
+    Apply,
+    BadValue,
+    Value,
+    flag,
+    number,
+    one_of,
+    seconds_or_never,
+    shape,
+    text,
+    whole,
+)
 from fakes.control.pods import PodTrouble
 from fakes.gateway.gateway import Gateway
 from fakes.gateway.links import CLIENTS, PODS, Quality
@@ -22,7 +34,6 @@ from fakes.timing import Timing
 from harness.kube.port import Json
 
 V = TypeVar("V")
-NEVER = "never"
 SHORT_OF = {"memory": "MemoryPressure", "disk": "DiskPressure"}
 Kubelets = Mapping[str, Kubelet]
 
@@ -143,9 +154,6 @@ def _wire_devices(control: Control, kubelets: Kubelets) -> None:
 def wire_pools(control: Control, cloud: Cloud, kubelets: Kubelets, late: MutableMapping[str, float]) -> None:
     """``late``: by how much later than usual the device plugin starts on machines that boot from now on, by pool."""
 
-    def check(value: Value) -> str | None:
-        return None if value == NEVER else number()(value)
-
     def plugin_late(pool: str, value: Value) -> None:
         if value is not None:
             late[pool] = math.inf if value == NEVER else float(value)
@@ -156,7 +164,7 @@ def wire_pools(control: Control, cloud: Cloud, kubelets: Kubelets, late: Mutable
                 kubelet.plugin.late_s = 0.0
                 kubelet.plugin.start()
 
-    control.knobs.add("device.plugin_late", lambda: list(cloud.pools), check, plugin_late)
+    control.knobs.add("device.plugin_late", lambda: list(cloud.pools), seconds_or_never, plugin_late)
 
 
 def wire_pods(control: Control, kubelets: Kubelets, pods: PodTrouble, registry: Registry) -> None:

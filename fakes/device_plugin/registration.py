@@ -11,11 +11,10 @@ from pathlib import Path
 
 import grpc
 
-from fakes.control.knobs import Value
+from fakes.control.knobs import NEVER, Value
 from fakes.device_plugin import api_pb2 as api
 from fakes.device_plugin.resource import Resource
 from fakes.device_plugin.service import DeviceService, Say, options
-from fakes.device_plugin.switches import NEVER
 
 API_VERSION = "v1beta1"
 KUBELET_SOCKET = "kubelet.sock"

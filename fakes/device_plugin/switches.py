@@ -11,12 +11,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fakes.control.knobs import BadValue, Check, UnknownName, Value, flag, number, one_of, text, whole
+from fakes.control.knobs import BadValue, Check, UnknownName, Value, flag, number, one_of, seconds_or_never, text, whole
 from fakes.device_plugin.resource import MOST_DEVICES
 
 ALL = "*"
 """In place of a resource: each of them."""
-NEVER = "never"
 ENV_PREFIX = "GPU_PLUGIN_"
 RESOURCES = "resources"
 """The one variable of that prefix that is no switch."""
@@ -29,13 +28,11 @@ class Switch:
     check: Check
 
 
-def _late(value: Value) -> str | None:
-    return None if value == NEVER else number()(value)
-
-
 SWITCHES: dict[str, Switch] = {
     "plugin": Switch("the plugin is gone until it is turned back; its socket stays", '"down"', one_of("down")),
-    "plugin_late": Switch("it registers so many seconds after its start, or never", 'SECONDS or "never"', _late),
+    "plugin_late": Switch(
+        "it registers so many seconds after its start, or never", 'SECONDS or "never"', seconds_or_never
+    ),
     "plugin_deaf": Switch("it does not see that the kubelet was restarted", "true", flag),
     "unhealthy": Switch("the first so many devices are Unhealthy", "COUNT", whole(0, MOST_DEVICES)),
     "count": Switch("it reports so many devices, whatever there are", "COUNT", whole(0, MOST_DEVICES)),

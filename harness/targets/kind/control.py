@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import math
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
@@ -23,8 +22,8 @@ from fakes.cloud.node_controller import CloudNodeController
 from fakes.config import WorldConfig
 from fakes.control.api import control_app
 from fakes.control.control import Control
-from fakes.control.knobs import Value, number
-from fakes.control.wiring import NEVER, wire_cloud
+from fakes.control.knobs import NEVER, Value, seconds_or_never
+from fakes.control.wiring import wire_cloud
 from fakes.controllers.karpenter.disruption import Disruption
 from fakes.controllers.karpenter.lifecycle import NodeClaimLifecycle
 from fakes.controllers.karpenter.marks import ClaimMarks
@@ -72,7 +71,7 @@ class Fleet:
 
     def wire(self, control: Control) -> None:
         wire_machines(control, self.machines)
-        control.knobs.add("device.plugin_late", lambda: list(control.cloud.pools), _late, self._turn_late)
+        control.knobs.add("device.plugin_late", lambda: list(control.cloud.pools), seconds_or_never, self._turn_late)
 
     async def _power_on(self, instance: Instance) -> None:
         late = self._late.get(instance.pool.name)
@@ -90,10 +89,6 @@ class Fleet:
         for node in self._waiting.pop(pool, ()):
             if node in self.machines.names():
                 await self.machines.switch_plugin(node, {})
-
-
-def _late(value: Value) -> str | None:
-    return None if value == NEVER else number(0, math.inf)(value)
 
 
 def wire_front(control: Control, front: HttpWorldControl, nodes: Callable[[], list[str]]) -> None:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Collection, Coroutine
 from typing import Any
 
 from fakes.cloud.cloud import Instance
 from fakes.control.control import Control
-from fakes.control.knobs import Value, number, one_of
+from fakes.control.knobs import NEVER, Value, one_of, seconds_or_never
 from harness.errors import TargetError
 from harness.targets.machine_knobs import NotDone, wire_machines
 from harness.targets.node.machines import NamespaceMachines
 
-NEVER = "never"
-
 
 class RealFleet:
-    """Implements ``fakes.surroundings.Fleet``. ``late_s``: scenario seconds by pool, which ``scale`` divides."""
+    """Implements ``fakes.surroundings.Fleet``. Knobs are turned in scenario seconds; machines live by the clock."""
 
     def __init__(self, machines: NamespaceMachines, time_scale: float) -> None:
         self._machines = machines
@@ -54,7 +51,7 @@ class RealFleet:
         wire_machines(control, self._machines)
         control.knobs.add("node.pressure", self._machines.names, one_of("memory"), self._press)
         pools = control.cloud.pools
-        control.knobs.add("device.plugin_late", lambda: list(pools), _late, self._turn_late)
+        control.knobs.add("device.plugin_late", lambda: list(pools), seconds_or_never, self._turn_late)
 
     async def _press(self, node: str, value: Value) -> None:
         try:
@@ -90,7 +87,3 @@ class RealFleet:
 
     def _lock(self, node: str) -> asyncio.Lock:
         return self._locks.setdefault(node, asyncio.Lock())
-
-
-def _late(value: Value) -> str | None:
-    return None if value == NEVER else number(0, math.inf)(value)
