@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import grpc
+from seen import until
 
 from fakes.device_plugin import api_pb2 as api
 from fakes.device_plugin.plugin import Plugin
@@ -153,9 +154,3 @@ class Running:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-
-
-async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(WITHIN_S):
-        while not true():
-            await asyncio.sleep(0.02)

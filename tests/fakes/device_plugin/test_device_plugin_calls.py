@@ -8,7 +8,8 @@ from pathlib import Path
 
 import grpc
 import pytest
-from kubelet_side import KubeletSide, Running, calling, until
+from kubelet_side import KubeletSide, Running, calling
+from seen import until
 
 from fakes.control.knobs import BadValue, UnknownName
 from fakes.device_plugin.plugin import Plugin

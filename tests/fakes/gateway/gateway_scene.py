@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
 
-from replicas import NS, Fleet, make_fleet, until
+from replicas import NS, Fleet, make_fleet
+from seen import until
 
 from fakes.clock import WallClock
 from fakes.config import GatewayConfig, PlantedBug

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from random import Random
 
 from aiohttp import web
+from seen import until
 
 from fakes.clock import WallClock
 from fakes.config import PlantedBug
@@ -21,18 +22,8 @@ from fakes.nodes.address import LISTEN_ANNOTATION
 from harness.kube.port import ENDPOINT_SLICE, NAMESPACE, POD, Json, PatchType
 
 NS = "inference"
-DEADLINE_S = 20.0
 Address = tuple[str, int]
 Stream = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-
-async def until(condition: Callable[[], bool], what: str) -> None:
-    try:
-        async with asyncio.timeout(DEADLINE_S):
-            while not condition():
-                await asyncio.sleep(0.002)
-    except TimeoutError as error:
-        raise AssertionError(f"never seen: {what}") from error
 
 
 def endpoint(pod: str, node: str, *, ready: bool = True, terminating: bool = False) -> Json:

@@ -8,7 +8,8 @@ from random import Random
 
 import aiohttp
 import pytest
-from replicas import Fleet, closed_port, endpoint, gateway_for, make_fleet, raw_server, until
+from replicas import Fleet, closed_port, endpoint, gateway_for, make_fleet, raw_server
+from seen import until
 
 from fakes.clock import WallClock
 from fakes.config import PlantedBug

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 from gateway_scene import Client, in_the_middle, scene
-from replicas import endpoint, until
+from replicas import endpoint
+from seen import until
 
 from fakes.metrics.parse import parse
 from fakes.metrics.source import LocalSource, ScrapeFailed

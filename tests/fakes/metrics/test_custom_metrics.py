@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,6 +12,7 @@ from random import Random
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
+from seen import until
 
 from fakes.clock import WallClock
 from fakes.kube import LocalKube, Store
@@ -86,15 +87,6 @@ async def cluster(timing: Timing = FAST) -> AsyncIterator[Cluster]:
         scraping.cancel()
         await asyncio.wait([scraping])
         await c.close()
-
-
-async def until(condition: Callable[[], bool], what: str) -> None:
-    try:
-        async with asyncio.timeout(20):
-            while not condition():
-                await asyncio.sleep(0.002)
-    except TimeoutError as error:
-        raise AssertionError(f"never seen: {what}") from error
 
 
 async def test_values_of_all_pods_of_a_selector_in_both_versions() -> None:

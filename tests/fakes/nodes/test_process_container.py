@@ -7,9 +7,9 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
 
 import pytest
+from seen import until
 
 from fakes.config import ProcessImage
 from fakes.control.pods import PodTrouble, meddled
@@ -64,15 +64,6 @@ async def start(program: str, *more: str) -> tuple[ProcessContainer, list[str]]:
     process = ProcessContainer(POD, container, image, lines.append)
     await process.start()
     return process, lines
-
-
-async def until(condition: Callable[[], object], what: str) -> None:
-    try:
-        async with asyncio.timeout(DEADLINE_S):
-            while not condition():
-                await asyncio.sleep(0.02)
-    except TimeoutError as error:
-        raise AssertionError(f"never seen: {what}") from error
 
 
 def state_of(pid: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 DEADLINE_S = 20.0
@@ -112,15 +111,6 @@ async def get(address: tuple[str, int], path: str) -> Answer:
     exchange = await begin(address, f"GET {path} HTTP/1.1\r\nhost: x\r\n\r\n".encode())
     await exchange.head()
     return await exchange.rest()
-
-
-async def until(condition: Callable[[], object], what: str) -> None:
-    try:
-        async with asyncio.timeout(DEADLINE_S):
-            while not condition():
-                await asyncio.sleep(0.002)
-    except TimeoutError as error:
-        raise AssertionError(f"never seen: {what}") from error
 
 
 async def read_whole(address: tuple[str, int], request: bytes) -> bytes:

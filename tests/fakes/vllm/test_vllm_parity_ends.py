@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from masking import mask, shown, split_chunks
-from raw_client import Exchange, chat_body, get_bytes, post, post_bytes, read_whole, until
+from raw_client import Exchange, chat_body, get_bytes, post, post_bytes, read_whole
+from seen import until
 from serving_alone import Address, refused, serving
 
 from fakes.vllm.server import AbortForm, ModelServer

@@ -6,7 +6,8 @@ import asyncio
 import json
 
 import pytest
-from raw_client import Exchange, chat_body, get, post, until
+from raw_client import Exchange, chat_body, get, post
+from seen import until
 from serving_alone import Address, refused, serving
 
 from fakes.metrics.parse import parse

@@ -6,11 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from faults_ground import inject, make_ground, make_kube, make_log, stages
+from seen import until
 
 from harness.errors import GuardRefused, TargetError
 from harness.faults import proc
@@ -113,12 +114,6 @@ async def test_a_later_process_with_the_same_id_is_not_signalled(load: subproces
     assert "nothing to resume" in await undo_change(ground, ResumeProcess(load.pid, now.start_ticks - 1))
     assert stopped(load)
     assert "was resumed" in await undo_change(ground, ResumeProcess(load.pid, now.start_ticks))
-
-
-async def until(seen: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not seen():
-            await asyncio.sleep(0.005)
 
 
 def test_a_process_that_is_not_the_load_is_never_signalled(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from programs import python_program
+from seen import until
 
 from harness.processes.children import Child, spawn
 
@@ -29,12 +30,6 @@ async def guarded(tmp_path: Path, body: str, *options: str) -> tuple[Child, int]
     child = await spawn("program", argv, env={}, log=tmp_path / "log")
     await until(lambda: told.exists() and told.read_text() != "")
     return child, int(told.read_text())
-
-
-async def until(fact: Callable[[], bool], deadline_s: float = 10) -> None:
-    async with asyncio.timeout(deadline_s):
-        while not fact():
-            await asyncio.sleep(0.01)
 
 
 def gone(pid: int) -> bool:
