@@ -94,12 +94,17 @@ def in_network(folder: Path) -> list[str]:
 
 def left(folder: Path) -> list[str]:
     """What is there of an engine that should be gone: processes, mounts, cgroups, links."""
-    found = [f"process {pid}: {words[:80]}" for pid, words in _processes() if str(folder) in words]
+    found = processes_of(folder)
     mounts = Path("/proc/mounts").read_text().splitlines()
     found += [f"mount {line.split()[1]}" for line in mounts if str(folder) in line]
     found += [f"cgroup {path}" for path in CGROUPS.glob(f"*/{cgroup_of(folder)}")]
     links = subprocess.run(["ip", "-br", "link"], capture_output=True, text=True).stdout.splitlines()
     return found + [f"link {line.split()[0]}" for line in links if line.startswith(("docker", "br-", "veth"))]
+
+
+def processes_of(folder: Path) -> list[str]:
+    """But our own, those that name it."""
+    return [f"process {pid}: {words[:100]}" for pid, words in _processes() if str(folder) in words]
 
 
 def _first(folder: Path) -> None:

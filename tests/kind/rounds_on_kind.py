@@ -19,7 +19,9 @@ from itertools import cycle
 from pathlib import Path
 from random import Random
 
-from harness.targets.kind.kept import CLUSTER_ENV
+from engine import processes_of
+
+from harness.targets.kind.kept import cluster_name
 
 EXPERIMENT = Path(__file__).resolve().parent / "one_node" / "one-node.yaml"
 """The smallest cluster that the target knows: what is left does not depend on how many nodes there were."""
@@ -36,22 +38,17 @@ def harness(folder: Path, *words: str) -> None:
 def left(folder: Path, env: Mapping[str, str] = os.environ) -> list[str]:
     """Containers of the cluster, volumes of nobody, networks but for kind's own; processes that know the folder."""
     found = []
-    cluster = env.get(CLUSTER_ENV, "gpu-harness")
     for what, argv in (
-        ("container", ["ps", "-a", "--filter", f"label=io.x-k8s.kind.cluster={cluster}", "--format", "{{.Names}}"]),
+        (
+            "container",
+            ["ps", "-a", "--filter", f"label=io.x-k8s.kind.cluster={cluster_name(env)}", "--format", "{{.Names}}"],
+        ),
         ("volume", ["volume", "ls", "--filter", "dangling=true", "--format", "{{.Name}}"]),
         ("network", ["network", "ls", "--format", "{{.Name}}"]),
     ):
         said = subprocess.run(["docker", *argv], env=env, capture_output=True, text=True, check=True).stdout.split()
         found += [f"{what} {name}" for name in said if name not in ("kind", "bridge", "host", "none")]
-    for path in Path("/proc").iterdir():
-        if path.name.isdigit() and int(path.name) != os.getpid():
-            try:
-                words = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            except OSError:
-                continue
-            found += [f"process {path.name}: {words[:100]}"] if str(folder) in words else []
-    return found
+    return found + processes_of(folder)
 
 
 def go_up(folder: Path) -> None:
