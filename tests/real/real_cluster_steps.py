@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.history.lives import Life, lives
+from harness.history.lives import Life, condition, going, lives, node_of, ready, terminal
 from harness.history.reader import History
 from harness.history.tables import FaultEvent, FaultStage, ObjectEvent
 from harness.kube.port import Json
@@ -36,20 +36,20 @@ def steps_of(folder: Path) -> Steps:
     nodes = {node.name: node for node in lives(history.objects, "Node")}
     off = {f"{name} after the loss": value for name, value in {
         "the node's Ready is Unknown": _since(lost.t_ns, nodes[lost.targets[0]].when(_unknown)),
-        "its pod is asked to go": _since(lost.t_ns, dead.when(_going)),
+        "its pod is asked to go": _since(lost.t_ns, dead.when(going)),
         "a successor is made": (first.born_ns - lost.t_ns) / NS,
-        "it is bound to a node": _since(lost.t_ns, first.when(lambda pod: bool(pod["spec"].get("nodeName")))),
-        "it is Ready": _since(lost.t_ns, first.when(_ready)),
+        "it is bound to a node": _since(lost.t_ns, first.when(lambda pod: bool(node_of(pod)))),
+        "it is Ready": _since(lost.t_ns, first.when(ready)),
     }.items()}  # fmt: skip
-    going = moved.when(_going)
-    if going is None:
+    asked = moved.when(going)
+    if asked is None:
         raise NotSeen(f"{moved.name} was never asked to go")
     away = {f"{name} after it": value for name, value in {
-        "its container has ended": _since(going.t_ns, moved.when(_over)),
-        "its object is gone": _since(going.t_ns, moved.gone),
-        "the last replica is Ready": _since(going.t_ns, second.when(_ready)),
+        "its container has ended": _since(asked.t_ns, moved.when(terminal)),
+        "its object is gone": _since(asked.t_ns, moved.gone),
+        "the last replica is Ready": _since(asked.t_ns, second.when(ready)),
     }.items()}  # fmt: skip
-    return off | {"the drained pod is asked to go after the drain began": (going.t_ns - drained.t_ns) / NS} | away
+    return off | {"the drained pod is asked to go after the drain began": (asked.t_ns - drained.t_ns) / NS} | away
 
 
 def _stage(history: History, fault: str, stage: FaultStage) -> FaultEvent:
@@ -60,7 +60,7 @@ def _stage(history: History, fault: str, stage: FaultStage) -> FaultEvent:
 
 
 def _first(pods: Sequence[Life], nodes: Sequence[str], what: str) -> Life:
-    found = next((pod for pod in pods if _node(pod) in nodes), None)
+    found = next((pod for pod in pods if node_of(pod.last) in nodes), None)
     if found is None:
         raise NotSeen(f"no pod was on the node that was {what}")
     return found
@@ -70,26 +70,8 @@ def _since(t_ns: int, event: ObjectEvent | None) -> float | None:
     return None if event is None else (event.t_ns - t_ns) / NS
 
 
-def _node(pod: Life) -> str:
-    return str(pod.last["spec"].get("nodeName", ""))
-
-
-def _ready(pod: Json) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-
-
 def _unknown(node: Json) -> bool:
-    conditions = (node.get("status") or {}).get("conditions") or ()
-    return any(c["type"] == "Ready" and c["status"] == "Unknown" for c in conditions)
-
-
-def _going(pod: Json) -> bool:
-    return bool(pod["metadata"].get("deletionTimestamp"))
-
-
-def _over(pod: Json) -> bool:
-    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    return condition(node, "Ready").get("status") == "Unknown"
 
 
 def side_by_side(found: dict[str, Steps]) -> str:
