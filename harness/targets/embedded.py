@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -16,6 +16,7 @@ from fakes.kube.server import bookmark_period_s
 from harness.errors import TargetError
 from harness.faults.pick import FleetNode
 from harness.processes.children import Child, spawn
+from harness.stack.patience import unless
 from harness.targets.base import Connection
 from harness.targets.manifests import PROCESSES_TIMEOUT_S, apply, wait_until_available
 from harness.targets.wanted import Places, Wanted, planned_fleet
@@ -97,7 +98,7 @@ class EmbeddedTarget:
             if self._wanted.selector:
                 namespace, selector = self._config.gateway_namespace, self._wanted.selector
                 patience_s = PROCESSES_TIMEOUT_S if self._config.processes else AVAILABLE_TIMEOUT_S
-                await self._unless_died(wait_until_available(kube, namespace, selector, patience_s))
+                await unless(self._check_alive, wait_until_available(kube, namespace, selector, patience_s))
         return connection
 
     async def down(self) -> None:
@@ -118,17 +119,9 @@ class EmbeddedTarget:
             raise self._not_up(self.died() or f"not ready after {START_TIMEOUT_S} s")
         return connection_from(self._config, self._folder)
 
-    async def _unless_died(self, waiting: Coroutine[None, None, None]) -> None:
-        assert self.child is not None
-        task, death = asyncio.create_task(waiting), asyncio.create_task(self.child.wait())
-        try:
-            await asyncio.wait({task, death}, return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                raise self._not_up(self.child.how_it_ended())
-            await task
-        finally:
-            for t in (task, death):
-                t.cancel()
+    def _check_alive(self) -> None:
+        if (why := self.died()) is not None:
+            raise self._not_up(why)
 
     def _not_up(self, why: str) -> TargetError:
         lines = self.child.last_lines() if self.child else []

@@ -6,15 +6,13 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import Collection, Coroutine, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 from urllib.parse import urlsplit
 
 from fakes.config import PlantedBug, WorldConfig
-from harness.errors import TargetError
 from harness.faults.pick import FleetNode
 from harness.kube.http import HttpKube
 from harness.kube.port import Kube
@@ -28,6 +26,7 @@ from harness.stack.control_plane_flags import Settings
 from harness.stack.description import Described
 from harness.stack.find import Binaries
 from harness.stack.kubernetes import ControlPlane, running_control_plane
+from harness.stack.patience import unless
 from harness.stack.ports import HOST
 from harness.stack.services import not_up
 from harness.targets.applied import as_applied
@@ -61,8 +60,6 @@ NO_QUEUE = (
     "the cloud's stock (that provider always has every offering)",
 )
 """What the report says of a Karpenter that is real, and of the cloud behind it."""
-
-T = TypeVar("T")
 
 
 class ControlPlaneTarget:
@@ -129,21 +126,21 @@ class ControlPlaneTarget:
             running_control_plane(self._binaries, self._folder / FOLDER, logs=self._logs, settings=self._settings())
         )
         async with HttpKube(control_plane.kubeconfig) as kube:
-            await self._while_it_lives(self._bring_up_addons(control_plane))
-            await self._while_it_lives(install_karpenters_kinds(kube))
-            urls = await self._while_it_lives(self._surround(control_plane))
+            await unless(self._check_alive, self._bring_up_addons(control_plane))
+            await unless(self._check_alive, install_karpenters_kinds(kube))
+            urls = await unless(self._check_alive, self._surround(control_plane))
             port = urlsplit(urls["metrics_url"]).port
             assert port is not None
             aside = self._config.aside
-            await self._while_it_lives(register_metrics(kube, port, control_plane.authority, aside=aside))
+            await unless(self._check_alive, register_metrics(kube, port, control_plane.authority, aside=aside))
             if PlantedBug.HPA_BLIND in self._config.planted_bugs:
                 await take_the_autoscalers_pen(kube)
-            await self._while_it_lives(self._until_machines_are_up(kube))
+            await unless(self._check_alive, self._until_machines_are_up(kube))
             await apply(kube, [(r, as_applied(self.name, o, self._config)) for r, o in self._wanted.objects])
             if self._wanted.selector:
                 namespace, selector = self._config.gateway_namespace, self._wanted.selector
                 patience_s = PROCESSES_TIMEOUT_S if self._config.processes else AVAILABLE_TIMEOUT_S
-                await self._while_it_lives(wait_until_available(kube, namespace, selector, patience_s))
+                await unless(self._check_alive, wait_until_available(kube, namespace, selector, patience_s))
         return Connection(
             target=self.name,
             kubeconfig=control_plane.kubeconfig,
@@ -235,20 +232,10 @@ class ControlPlaneTarget:
         part.rename(folder / SURROUNDINGS)  # whole at once, for who watches the folder
         return urls
 
-    async def _while_it_lives(self, work: Coroutine[None, None, T]) -> T:
-        """``work``, or a TargetError as soon as one of the processes ends."""
-        task = asyncio.ensure_future(work)
-        try:
-            while not task.done():
-                if (dead := self._dead()) is not None:
-                    raise not_up(dead, f"the control plane did not come up: {dead.how_it_ended()}")
-                await asyncio.wait({task}, timeout=0.1)
-            return task.result()
-        finally:
-            if not task.done():
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError, TargetError):
-                    await task
+    def _check_alive(self) -> None:
+        """TargetError as soon as one of the processes has ended."""
+        if (dead := self._dead()) is not None:
+            raise not_up(dead, f"the control plane did not come up: {dead.how_it_ended()}")
 
 
 def _told(described: Described) -> str:

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from harness.kube.port import NAMESPACE, NODE, POD, SECRET, AlreadyExists, ApiEr
 from harness.processes.children import Child, spawn
 from harness.stack.cache import cache_dir
 from harness.stack.certificates import Authority
-from harness.stack.patience import Look, until_nothing_is_wrong
+from harness.stack.patience import Look, unless, until_nothing_is_wrong
 from harness.targets.applied import as_applied
 from harness.targets.base import Connection
 from harness.targets.controlplane.objects import (
@@ -144,9 +144,8 @@ class KindTarget:
             await apply(kube, objects)
             if self._wanted.selector:
                 self._say("waiting for the workload")
-                await self._while_it_lives(
-                    wait_until_available(kube, self._config.gateway_namespace, self._wanted.selector, AVAILABLE_S)
-                )
+                namespace, selector = self._config.gateway_namespace, self._wanted.selector
+                await unless(self._check_alive, wait_until_available(kube, namespace, selector, AVAILABLE_S))
         return Connection(
             target=self.name,
             kubeconfig=commands.kubeconfig,
@@ -336,18 +335,6 @@ class KindTarget:
             return await look()
 
         await until_nothing_is_wrong(wrong, failure, within_s, LOOK_S)
-
-    async def _while_it_lives(self, work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
-        try:
-            while not task.done():
-                self._check_alive()
-                await asyncio.wait({task}, timeout=LOOK_S)
-            task.result()
-        finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
 
     def _check_alive(self) -> None:
         if (why := self.died()) is not None:
