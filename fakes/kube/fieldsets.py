@@ -89,8 +89,8 @@ def added(type: Type, value: Any) -> Tree:
         if type.kind in ("any", "map"):
             inner = type.element if isinstance(type, Map) else type
             if inner.kind == "scalar":
-                return _shaped(inner, tuple(value), None)
-            return _shaped(inner, tuple(value), [added(inner, item) for item in value.values()])
+                return _shaped(tuple(value), None)
+            return _shaped(tuple(value), [added(inner, item) for item in value.values()])
     elif isinstance(value, list) and isinstance(type, List):
         return KNOWN.flat({".": LEAF} | {item_key(type, item): added(type.element, item) for item in value})
     return LEAF
@@ -115,7 +115,7 @@ def _struct_added(type: Struct, value: Json) -> Tree:
     return found
 
 
-def _shaped(type: Type, names: tuple[str, ...], inner: list[Tree] | None) -> Tree:
+def _shaped(names: tuple[str, ...], inner: list[Tree] | None) -> Tree:
     """Of a map; without ``inner`` all that it holds are leaves."""
     shape = ("map", *names, *map(id, inner or ()))
     found = KNOWN.shapes.get(shape)

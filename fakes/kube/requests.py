@@ -190,7 +190,7 @@ def _report(kind: Kind, write: Write, said: list[str]) -> None:
 
 
 def _unreadable(request: web.Request, kind: Kind | None, data: bytes, error: Exception) -> str:
-    text = f"couldn't get version/kind; json parse error: {_in_go(data, error)}"
+    text = f"couldn't get version/kind; json parse error: {_in_go(error)}"
     if request.method == "DELETE":
         return text
     what = kind.resource.kind if kind else "JSON, YAML or protobuf"
@@ -198,7 +198,7 @@ def _unreadable(request: web.Request, kind: Kind | None, data: bytes, error: Exc
     return f"the object provided is unrecognized (must be of type {what}): {text} ({shown[:1024]})"
 
 
-def _in_go(data: bytes, error: Exception) -> str:
+def _in_go(error: Exception) -> str:
     """The words of Go's decoder for what is not JSON, as far as they are known."""
     if not isinstance(error, json.JSONDecodeError):
         return str(error)

@@ -53,7 +53,7 @@ def claims(history: History, spec: ClaimsSpec) -> Finding:
     limit_ns, until_ns = span_ns(spec.leave_s_max, history.run.time_scale), history.recorded_until_ns
     every, taints = held(history), tainted(history)
     twice = _twice(every)
-    struck = [each for taint in taints for each in _struck(history, every, taint, until_ns)]
+    struck = [each for taint in taints for each in _struck(history, every, taint)]
     stayed = [s for s in struck if _stayed_ns(history, s, until_ns) > limit_ns]
     undecided = [s for s in struck if s.left_ns is None and s not in stayed and s.taint.end_ns is None]
     innocent = _innocent(history, every, taints)
@@ -122,7 +122,7 @@ def _twice(every: tuple[Held, ...]) -> list[tuple[Held, Held]]:
     return found
 
 
-def _struck(history: History, every: tuple[Held, ...], taint: Tainted, until_ns: int) -> list[Struck]:
+def _struck(history: History, every: tuple[Held, ...], taint: Tainted) -> list[Struck]:
     pods = {pod.uid: pod for pod in lives(history.objects, "Pod")}
     found = []
     for each in every:

@@ -53,7 +53,7 @@ def drain_story(history: History, allowed: int, lost: Sequence[tuple[Request, Ca
     longest_s = longest_stream_s(history)
     unexplained = len(lost) - len(explained)
     rest = f"; {unexplained} of them unexplained" if unexplained and explained else ""
-    why, change = _drain_cause(history, row, cause, fate, longest_s)
+    why, change = _drain_cause(history, cause, fate, longest_s)
     nodes = [row.node for row, _ in lost if row.node]
     others = Counter(c.name for _, c in explained if c.name != cause.name)
     later = f"; later also {', '.join(f'{n} {name}' for name, n in others.most_common(2))}" if others else ""
@@ -77,9 +77,7 @@ def longest_stream_s(history: History) -> float:
     return scenario_s(int(spans[~np.isnan(spans)].max(initial=0)), history.run.time_scale)
 
 
-def _drain_cause(
-    history: History, row: Request, cause: Cause, fate: PodFate | None, longest_s: float
-) -> tuple[str, str]:
+def _drain_cause(history: History, cause: Cause, fate: PodFate | None, longest_s: float) -> tuple[str, str]:
     """What the history bears out, and what to change; both empty where it bears out nothing."""
     longest = f"longest stream {longest_s:.0f} s"
     if fate is None or not cause.explained:

@@ -114,7 +114,7 @@ def recovery(history: History, spec: RecoverySpec) -> Finding:
         "left_over": len(left),
     }
     story = _story(history, spec, back, left, wrong) if status is Status.FAIL else ""
-    rows = _evidence(history, ends, back, left or undecided)
+    rows = _evidence(ends, back, left or undecided)
     return Finding("recovery", Role.CHECK, status, sentence, len(ends), numbers, rows, NEEDS, story=story)
 
 
@@ -287,7 +287,7 @@ def _story(history: History, spec: RecoverySpec, back: Return, left: list[Left],
     )
 
 
-def _evidence(history: History, ends: list[FaultEvent], back: Return, left: list[Left]) -> tuple[Evidence, ...]:
+def _evidence(ends: list[FaultEvent], back: Return, left: list[Left]) -> tuple[Evidence, ...]:
     found = [
         Evidence(item.ref, item.since_ns, f"{item.kind} {item.name} {item.what}", {"kind": item.kind}) for item in left
     ]

@@ -327,7 +327,7 @@ def _slow_to_load(case: Case) -> Iterator[Suspect]:
     for replica in case.replicas:
         begun, warm = replica.marks["T6"].t_ns, replica.marks["T7"].t_ns
         ended = replica.withdrawn_ns if replica.withdrawn_ns is not None else until
-        if begun is not None and (warm is not None or ended - begun > case.ns(_LOADS_S)) and not _probed(case, replica):
+        if begun is not None and (warm is not None or ended - begun > case.ns(_LOADS_S)) and not _probed(replica):
             took[replica.pod] = (warm or ended) - begun
             since.append(begun)
     slow = {pod: ns for pod, ns in took.items() if ns > case.ns(_LOADS_S)}
@@ -359,7 +359,7 @@ def _slow_to_load(case: Case) -> Iterator[Suspect]:
     )
 
 
-def _probed(case: Case, replica: Replica) -> bool:
+def _probed(replica: Replica) -> bool:
     """Whether its server answered a probe with an error: then it is not loading."""
     return "statuscode" in replica.waits_for
 

@@ -79,7 +79,7 @@ def _server(workload: Workload) -> str:
 def _autoscalers(objects: Objects) -> Iterator[Item]:
     for kind, group in AUTOSCALERS.items():
         for seen in objects.of_group(group, kind):
-            yield Item("autoscalers", seen.ref, _autoscaler(objects, seen))
+            yield Item("autoscalers", seen.ref, _autoscaler(seen))
     if claims := list(objects.of_group("karpenter.sh", "NodeClaim")):
         yield Item("autoscalers", "NodeClaim", f"{len(claims)} nodes are Karpenter's")
     for found in objects.of("ConfigMap", "Deployment"):
@@ -93,7 +93,7 @@ def _pod(seen: Seen) -> dict[str, object]:
     return mapping(seen.data, "spec", "template", "spec")
 
 
-def _autoscaler(objects: Objects, seen: Seen) -> str:
+def _autoscaler(seen: Seen) -> str:
     made_by = f", made by {text(seen.owner(), 'kind')} {text(seen.owner(), 'name')}" if seen.owner() else ""
     if seen.kind in ("HorizontalPodAutoscaler", "ScaledObject"):
         keys = ("minReplicas", "maxReplicas") if seen.kind[0] == "H" else ("minReplicaCount", "maxReplicaCount")

@@ -71,7 +71,7 @@ async def running_control_plane(
     services = Services(logs or folder.parent / "logs")
     with HeldPorts() as ports:
         try:
-            control_plane = _prepare(binaries, folder, ports, services)
+            control_plane = _prepare(folder, ports, services)
             etcd, apiserver, *others = launches(binaries, control_plane.layout, settings or Settings())
             await services.start(etcd)
             await services.start(apiserver)
@@ -82,7 +82,7 @@ async def running_control_plane(
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _prepare(binaries: Binaries, folder: Path, ports: HeldPorts, services: Services) -> ControlPlane:
+def _prepare(folder: Path, ports: HeldPorts, services: Services) -> ControlPlane:
     """Everything that has to lie on disk before the first process starts."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, mode=0o700)

@@ -178,7 +178,7 @@ def build(modules: Path) -> dict[str, Any]:
         if full in sources.structs:
             types[full] = {"fields": list(fields_of(sources, full))}
             waiting += [_element(f["type"]) for f in types[full]["fields"]]
-            if _is_atomic(sources, full, modules):
+            if _is_atomic(full, modules):
                 types[full]["atomic"] = True
         elif full in sources.aliases:
             types[full] = {"alias": sources.aliases[full]}
@@ -198,7 +198,7 @@ def _element(type: str) -> str:
             return type
 
 
-def _is_atomic(sources: Sources, full: str, modules: Path) -> bool:
+def _is_atomic(full: str, modules: Path) -> bool:
     """A struct whose own comment says ``+structType=atomic``."""
     package, _, name = full.rpartition(".")
     for path in sorted((modules / PACKAGES[package].format(v=VERSION)).glob("*.go")):
