@@ -99,22 +99,7 @@ def gang(history: History, spec: GangSpec) -> Finding:
     tested = [g for g in gangs if g.exercised or g in together]
     broken = [(g, p) for g in gangs for p in g.partials if p.length_ns > _limit_ns(history, spec, p)]
     surely = [(g, p) for g, p in broken if not (_blind(history, p) or _stood_still(history, spec, p))]
-    wasted = sum(p.gpu_ns for g in gangs for p in g.partials)
-    longest = max((p.length_ns for g in gangs for p in g.partials if not p.lost), default=0)
-    regained = max((p.length_ns for g in gangs for p in g.partials if p.lost), default=0)
     scale = history.run.time_scale
-    numbers: dict[str, Value] = {
-        "atomicity_s_max": spec.atomicity_s_max,
-        "whole_again_s_max": _limit_s(spec, lost=True),
-        "gangs": len(gangs),
-        "gangs_short": sum(1 for g in gangs if g.short),
-        "members_lost": sum(g.lost for g in gangs),
-        "partial_s_longest": scenario_s(max(longest, regained), scale),
-        "partial_after_loss_s_longest": scenario_s(regained, scale),
-        "gpu_s_wasted": scenario_s(wasted, scale),
-        "spread_over_domains": len(apart),
-        "of_before_and_after_a_loss": len(halves),
-    }
     if surely or others:
         said = [_broken_sentence(surely, spec, scale)] if surely else []
         status, sentence = Status.FAIL, "; ".join([*said, *map(str, others)])
@@ -144,19 +129,49 @@ def gang(history: History, spec: GangSpec) -> Finding:
         status = Status.UNKNOWN
         sentence = f"no gang was seen to be partly bound, but the recorder was blind for {gap.kind}"
     else:
-        status = Status.PASS
-        short, lost = sum(1 for g in tested if g.short), sum(1 for g in tested if g.lost)
-        limit = f"limit {_limit_s(spec, lost=True):.0f} s"
-        again = f", whole again within {both(regained, scale)} of a loss ({limit})" if regained else ""
-        within = f", {len(together)} within one domain each" if together else ""
-        sentence = (
-            f"{count(len(tested), 'gang')} put to the test ({short} met a shortage, {lost} lost a member{within}): "
-            f"never partly bound for longer than {both(longest, scale)} (limit {spec.atomicity_s_max:.0f} s){again}, "
-            f"{scenario_s(wasted, scale):.1f} GPU-seconds held in vain"
-        )
+        status, sentence = Status.PASS, _held_sentence(gangs, tested, len(together), spec, scale)
+    numbers = _numbers(gangs, spec, scale) | {
+        "spread_over_domains": len(apart), "of_before_and_after_a_loss": len(halves),
+    }  # fmt: skip
     story = _story(history, spec, surely, others)
     evidence = (*map(_apart_row, others), *_evidence(gangs, broken, scale))
     return Finding("gang", Role.CHECK, status, sentence, len(tested), numbers, evidence, story=story)
+
+
+def _longest_ns(gangs: Sequence[Gang], *, lost: bool) -> int:
+    """For which one of them was partly bound: at first, or after it had ``lost`` a member."""
+    return max((p.length_ns for g in gangs for p in g.partials if p.lost is lost), default=0)
+
+
+def _wasted_s(gangs: Sequence[Gang], scale: float) -> float:
+    return scenario_s(sum(p.gpu_ns for g in gangs for p in g.partials), scale)
+
+
+def _numbers(gangs: Sequence[Gang], spec: GangSpec, scale: float) -> dict[str, Value]:
+    first, again = _longest_ns(gangs, lost=False), _longest_ns(gangs, lost=True)
+    return {
+        "atomicity_s_max": spec.atomicity_s_max,
+        "whole_again_s_max": _limit_s(spec, lost=True),
+        "gangs": len(gangs),
+        "gangs_short": sum(1 for g in gangs if g.short),
+        "members_lost": sum(g.lost for g in gangs),
+        "partial_s_longest": scenario_s(max(first, again), scale),
+        "partial_after_loss_s_longest": scenario_s(again, scale),
+        "gpu_s_wasted": _wasted_s(gangs, scale),
+    }
+
+
+def _held_sentence(gangs: Sequence[Gang], tested: Sequence[Gang], together: int, spec: GangSpec, scale: float) -> str:
+    first, regained = _longest_ns(gangs, lost=False), _longest_ns(gangs, lost=True)
+    short, lost = sum(1 for g in tested if g.short), sum(1 for g in tested if g.lost)
+    limit = f"limit {_limit_s(spec, lost=True):.0f} s"
+    again = f", whole again within {both(regained, scale)} of a loss ({limit})" if regained else ""
+    within = f", {together} within one domain each" if together else ""
+    return (
+        f"{count(len(tested), 'gang')} put to the test ({short} met a shortage, {lost} lost a member{within}): "
+        f"never partly bound for longer than {both(first, scale)} (limit {spec.atomicity_s_max:.0f} s){again}, "
+        f"{_wasted_s(gangs, scale):.1f} GPU-seconds held in vain"
+    )
 
 
 def _story(

@@ -60,18 +60,14 @@ def quota(history: History, spec: QuotaSpec) -> Finding:
     ever = [life for life in workloads if life.when(admitted)]
     gap = blind(history, _BLINDING)
     if wrong:
-        status = Status.FAIL
-        sentence = "; ".join(
-            f"{s.name} {s.what} for {both(s.length_ns, scale)} (limit {by:.0f} s)" for s, by in wrong[:3]
-        )
-        sentence += f"; {len(wrong) - 3} more" if len(wrong) > 3 else ""
+        first = [f"{s.name} {s.what} for {both(s.length_ns, scale)} (limit {by:.0f} s)" for s, by in wrong[:3]]
+        more = [f"{len(wrong) - 3} more"] if len(wrong) > 3 else []
+        status, sentence = Status.FAIL, "; ".join([*first, *more])
     elif gap is not None:
         status, sentence = Status.UNKNOWN, f"nothing was seen to be wrong, but the recorder was blind for {gap.kind}"
     elif not workloads:
-        status, sentence = (
-            Status.UNKNOWN,
-            "no workload that asks for GPUs was in a queue, so no quota was put to the test",
-        )
+        status = Status.UNKNOWN
+        sentence = "no workload that asks for GPUs was in a queue, so no quota was put to the test"
     elif unseen := _unseen(history, workloads):
         status, sentence = Status.UNKNOWN, f"{', '.join(unseen[:3])}: never recorded, so nobody knows its quota"
     elif open_:
@@ -79,22 +75,20 @@ def quota(history: History, spec: QuotaSpec) -> Finding:
         status, sentence = Status.UNKNOWN, f"{said} when the recording ended, before its time was up"
     else:
         status = Status.PASS
-        waited = both(max((s.length_ns for s in idle), default=0), scale)
-        left = both(max((s.length_ns for s in held), default=0), scale)
         sentence = (
             f"{count(len(workloads), 'workload')}, {len(ever)} admitted: no queue over its quota, none waited beside "
-            f"free quota for longer than {waited} (limit {spec.waiting_s_max:.0f} s), no pod held GPUs without it for "
-            f"longer than {left} (limit {spec.leave_s_max:.0f} s)"
+            f"free quota for longer than {both(_longest_ns(idle), scale)} (limit {spec.waiting_s_max:.0f} s), no pod "
+            f"held GPUs without it for longer than {both(_longest_ns(held), scale)} (limit {spec.leave_s_max:.0f} s)"
         )
         if shut:
-            took = both(max(s.length_ns for s in shut), scale)
+            took = both(_longest_ns(shut), scale)
             sentence += f"; {count(len(shut), 'gate')} gone within {took} of the admission"
     numbers: dict[str, Value] = {
         "workloads": len(workloads),
         "admitted": len(ever),
         "over_quota": len(over),
-        "waited_s_longest": scenario_s(max((s.length_ns for s in idle), default=0), scale),
-        "held_s_longest": scenario_s(max((s.length_ns for s in held), default=0), scale),
+        "waited_s_longest": scenario_s(_longest_ns(idle), scale),
+        "held_s_longest": scenario_s(_longest_ns(held), scale),
         "gates": len(shut),
     }
     rows = tuple(
@@ -102,6 +96,10 @@ def quota(history: History, spec: QuotaSpec) -> Finding:
     )
     story = _story(history, [s for s, _ in wrong], sentence) if wrong else ""
     return Finding("quota", Role.CHECK, status, sentence, len(workloads), numbers, rows, NEEDS, story=story)
+
+
+def _longest_ns(spans: Sequence[Span]) -> int:
+    return max((span.length_ns for span in spans), default=0)
 
 
 def _unseen(history: History, workloads: Sequence[Life]) -> list[str]:

@@ -14,7 +14,7 @@ from harness.diagnosis.case import SHOWN, Case
 from harness.diagnosis.scope import nodes_hit, pods_hit
 from harness.diagnosis.suspect import DEVICE_PLUGIN, KUBELET, LOST_STREAMS, Suspect
 from harness.history.gpus import bought
-from harness.history.lives import allocatable, going, gpus_of, node_of, terminal
+from harness.history.lives import Life, allocatable, going, gpus_of, node_of, terminal
 from harness.verdict import Evidence
 
 _LOST_S = 60.0
@@ -64,8 +64,15 @@ def hooks(case: Case) -> Iterator[Suspect]:
 def devices(case: Case) -> Iterator[Suspect]:
     pods = [pod for pod in case.of("Pod") if gpus_of(pod.last)]
     nodes = [node for node in case.of("Node") if bought(node.last)]
+    yield from _rejected(case, pods, nodes)
+    yield from _given_twice(case, pods, nodes)
+    lost = [s for node in nodes for s in losses(case.history, node)]
+    yield from _never_there(case, [s for s in lost if s.never_there])
+    yield from _gone_for_long(case, [s for s in lost if not s.never_there], nodes)
+
+
+def _rejected(case: Case, pods: list[Life], nodes: list[Life]) -> Iterator[Suspect]:
     refused = [(pod, event) for pod in pods if (event := pod.when(rejected)) is not None]
-    doubled = doubles(nodes, pods)
     if refused:
         _, event = refused[0]
         node = node_of(event.object)
@@ -96,7 +103,10 @@ def devices(case: Case) -> Iterator[Suspect]:
                 " tell"
             ),
         )
-    if doubled:
+
+
+def _given_twice(case: Case, pods: list[Life], nodes: list[Life]) -> Iterator[Suspect]:
+    if doubled := doubles(nodes, pods):
         ids = Counter(twice for d in doubled for twice in _twice(d.why))
         hit = sorted({d.node for d in doubled})
         which = f"{listed(sorted(ids), 3)}" if ids else doubled[0].why
@@ -118,10 +128,10 @@ def devices(case: Case) -> Iterator[Suspect]:
                 " device twice"
             ),
         )
-    limit = case.ns(_LOST_S)
-    yield from _never_there(case, [s for node in nodes for s in losses(case.history, node) if s.never_there])
-    lost = [s for node in nodes for s in losses(case.history, node) if not s.never_there and s.length_ns > limit]
-    if lost:
+
+
+def _gone_for_long(case: Case, spans: list[Lost], nodes: list[Life]) -> Iterator[Suspect]:
+    if lost := [s for s in spans if s.length_ns > case.ns(_LOST_S)]:
         worst = max(lost, key=lambda s: s.length_ns)
         hit = sorted({s.node for s in lost})
         act = f"of {listed(hit)} lost {count(worst.missing, 'GPU')} for {case.span(worst.length_ns)}"
