@@ -298,38 +298,10 @@ def _metrics(case: Case) -> Iterator[Suspect]:
         yield _made_up(made_up)
         blind = [r for r in blind if not r.facts.get(MADE_UP)]
     if blind:
-        first = blind[0]
-        act = (
-            f"took a metric that could not be read for 0: it lowered {first.facts['target']} from"
-            f" {first.facts['before']} to "
-        )
-        act += f"{first.facts['after']} while nothing could be read"
-        act += f" ({count(len(blind), 'time')})" if len(blind) > 1 else ""
-        act += f"; {holes[0].text}" if holes else ""
+        yield _taken_for_0(blind, holes)
         holes = []  # what it should have borne
-        yield Suspect(
-            AUTOSCALER,
-            act,
-            first.t_ns or 0,
-            _READ,
-            seen=tuple(blind[:SHOWN]),
-            change="let a missing value be missing: a query that finds nothing must not answer 0",
-        )
     if zero:
-        act = (
-            f"served {names} as 0 while requests waited, {count(len(zero), 'time')}: a value that was not there was"
-            " given as 0"
-        )
-        yield Suspect(
-            METRICS,
-            act,
-            zero[0].t_ns or 0,
-            _READ,
-            seen=tuple(zero[:SHOWN]),
-            otherwise="who makes it 0, exporter, store or adapter, each one's own answer of that moment would tell",
-            change="let what is missing be missing: no `or vector(0)`, no default in the adapter's query, and for KEDA"
-            ' ignoreNullValues: "false"',
-        )
+        yield _served_as_0(names, zero)
     if old:
         yield Suspect(
             METRICS,
@@ -351,6 +323,41 @@ def _metrics(case: Case) -> Iterator[Suspect]:
         )
     elif slow and not zero and (late := [r for r in slow if "never read" in r.text or "read after" in r.text]):
         yield from _late_metric(case, names, late)
+
+
+def _taken_for_0(blind: Sequence[Evidence], holes: Sequence[Evidence]) -> Suspect:
+    first = blind[0]
+    act = (
+        f"took a metric that could not be read for 0: it lowered {first.facts['target']} from"
+        f" {first.facts['before']} to {first.facts['after']} while nothing could be read"
+    )
+    act += f" ({count(len(blind), 'time')})" if len(blind) > 1 else ""
+    act += f"; {holes[0].text}" if holes else ""
+    return Suspect(
+        AUTOSCALER,
+        act,
+        first.t_ns or 0,
+        _READ,
+        seen=tuple(blind[:SHOWN]),
+        change="let a missing value be missing: a query that finds nothing must not answer 0",
+    )
+
+
+def _served_as_0(names: str, zero: Sequence[Evidence]) -> Suspect:
+    act = (
+        f"served {names} as 0 while requests waited, {count(len(zero), 'time')}: a value that was not there was"
+        " given as 0"
+    )
+    return Suspect(
+        METRICS,
+        act,
+        zero[0].t_ns or 0,
+        _READ,
+        seen=tuple(zero[:SHOWN]),
+        otherwise="who makes it 0, exporter, store or adapter, each one's own answer of that moment would tell",
+        change="let what is missing be missing: no `or vector(0)`, no default in the adapter's query, and for KEDA"
+        ' ignoreNullValues: "false"',
+    )
 
 
 def _stale(case: Case, rows: Sequence[Evidence]) -> Iterator[Suspect]:
