@@ -8,9 +8,9 @@ import signal
 from pathlib import Path
 
 from harness.errors import GuardRefused, InternalError, TargetError
-from harness.faults import proc
 from harness.faults.port import Ground, LoadControl
 from harness.faults.undo import ResumeProcess, Undo
+from harness.processes import proc
 
 PROCESSES_FILE = "processes.json"
 RUN_DIR_ENV = "GPU_HARNESS_RUN_DIR"

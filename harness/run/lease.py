@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from harness.errors import GuardRefused
-from harness.faults import proc
 from harness.kube.port import LEASE, AlreadyExists, ApiError, Conflict, Json, Kube, NotFound
+from harness.processes import proc
 
 NAME = "gpu-harness"
 LEASE_FILE = "lease.json"

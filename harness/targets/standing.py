@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from harness.errors import BadInput, TargetError, Where
+from harness.processes import proc
 from harness.spec.experiment import load_experiment
 from harness.stack.description import in_order
 from harness.stack.find_addons import find_addons
@@ -187,9 +188,9 @@ def _our_process() -> int | None:
 
 
 def _start_ticks(pid: int) -> int | None:
-    """Field 22 of /proc/<pid>/stat; None when there is no such process or it is a zombie."""
+    """None when there is no such process any more."""
     try:
-        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if after_name[0] == "Z" else int(after_name[19])
+        found = proc.stat(pid)
+    except PermissionError:
+        return None  # somebody else's, so not the one that we started
+    return None if found is None or found.over else found.start_ticks

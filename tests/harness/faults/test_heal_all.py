@@ -12,9 +12,9 @@ import pytest
 from faults_ground import TIME_SCALE, ScriptedCloud, cloud_server, events, stages
 
 from harness.clock import START_NS_ENV, RunClock, monotonic_ns
-from harness.faults import proc
 from harness.faults.heal import heal_all
 from harness.faults.undo import CancelInterruption, DeleteObjects, ObjectRef, ResumeProcess, UndoJournal
+from harness.processes import proc
 from harness.targets.base import Connection
 
 NOWHERE = "http://127.0.0.1:9"

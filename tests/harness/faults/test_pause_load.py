@@ -14,7 +14,6 @@ from faults_ground import inject, make_ground, make_kube, make_log, stages
 from seen import until
 
 from harness.errors import GuardRefused, TargetError
-from harness.faults import proc
 from harness.faults.catalogue.pause_load import PauseLoad
 from harness.faults.heal import heal_pending
 from harness.faults.life import run_fault
@@ -22,6 +21,7 @@ from harness.faults.load_process import RUN_DIR_ENV, load_pid
 from harness.faults.port import Ground
 from harness.faults.undo import ResumeProcess
 from harness.faults.undoing import undo_change
+from harness.processes import proc
 
 ID = "pause_load-1"
 SLEEPER = "import sys; print('up', flush=True); sys.stdin.read()"
