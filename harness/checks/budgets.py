@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.checks.story import moment, tell
 from harness.checks.units import listed
-from harness.history.lives import ByName, Json, Life, disrupted, lives, node_of, workload_pods
+from harness.history.lives import ByName, Json, Life, bound_ns, disrupted, lives, node_of, workload_pods
 from harness.history.replica_sets import leaving
 from harness.history.tables import ObjectEvent, ObjectEventType
 from harness.verdict import Evidence
@@ -42,24 +42,47 @@ def misfits(history: History, held: Sequence[Life], covered: Covered) -> list[Mi
     for pod in workload_pods(history):
         left = leaving(pod)
         end_ns = left.t_ns if left else history.recorded_until_ns
-        node = nodes.at(node_of(pod.last), end_ns)
-        drained = node.when(disrupted) if node else None
-        if drained is None or (left is not None and left.t_ns < drained.t_ns):
-            continue
-        met = [b for b in budgets if there(b, max(drained.t_ns, min(b.born_ns, end_ns)))]
-        over = [b for b in met if pod.uid in under[b.uid]]
-        if len(both := _at_once(over, drained.t_ns)) > 1:
-            names = listed([b.name for b in both])
-            what = f"{pod.name} is under {names} at once, and the Eviction API refuses such a pod for ever"
-            found.append(Misfit(both[1], what, "let one budget cover each pod: narrow a selector", pod, drained))
-        elif not over and (empty := _selecting_nothing(met, pod)) is not None:
-            what = f"{empty.name} selects nothing, so {pod.name} was drained under no budget"
-            found.append(Misfit(empty, what, "make the budget's selector match the labels of the pods", pod, drained))
-        elif over and pod.uid in {p.uid for p in held} and _never_allows(over[0]):
-            what = f"{over[0].name} allows no disruption even with all pods healthy, so that {pod.name} was held back"
-            change = "let maxUnavailable be at least 1, or minAvailable less than the replicas"
-            found.append(Misfit(over[0], what, change, pod, drained))
+        for drained, _ in drains(nodes, pod, end_ns):
+            met = [b for b in budgets if there(b, max(drained.t_ns, min(b.born_ns, end_ns)))]
+            over = [b for b in met if pod.uid in under[b.uid]]
+            if misfit := _misfit(pod, drained, met, over, pod.uid in {p.uid for p in held}):
+                found.append(misfit)
+                break
     return found
+
+
+def drains(nodes: ByName, pod: Life, end_ns: int) -> list[tuple[ObjectEvent, int]]:
+    """When somebody announced, while the pod was on its node, that the node's pods will be moved, and until when that
+    stood. A pod may outlive its node, and then be on the next of the name."""
+    since_ns = bound_ns(pod)
+    found: list[tuple[ObjectEvent, int]] = []
+    for node in nodes.during(node_of(pod.last), since_ns, end_ns):
+        begun: ObjectEvent | None = None
+        for event in node.seen:
+            if disrupted(event.object):
+                begun = begun or event
+            elif begun is not None:
+                found.append((begun, event.t_ns))
+                begun = None
+        if begun is not None:
+            found.append((begun, node.gone.t_ns if node.gone else end_ns))
+    return [(begun, until_ns) for begun, until_ns in found if begun.t_ns <= end_ns and until_ns >= since_ns]
+
+
+def _misfit(pod: Life, drained: ObjectEvent, met: Sequence[Life], over: Sequence[Life], held: bool) -> Misfit | None:
+    """``met``: the budgets that were there; ``over``: those of them that the pod is under."""
+    if len(both := _at_once(over, drained.t_ns)) > 1:
+        names = listed([b.name for b in both])
+        what = f"{pod.name} is under {names} at once, and the Eviction API refuses such a pod for ever"
+        return Misfit(both[1], what, "let one budget cover each pod: narrow a selector", pod, drained)
+    if not over and (empty := _selecting_nothing(met, pod)) is not None:
+        what = f"{empty.name} selects nothing, so {pod.name} was drained under no budget"
+        return Misfit(empty, what, "make the budget's selector match the labels of the pods", pod, drained)
+    if over and held and _never_allows(over[0]):
+        what = f"{over[0].name} allows no disruption even with all pods healthy, so that {pod.name} was held back"
+        change = "let maxUnavailable be at least 1, or minAvailable less than the replicas"
+        return Misfit(over[0], what, change, pod, drained)
+    return None
 
 
 def there(budget: Life, t_ns: int) -> bool:

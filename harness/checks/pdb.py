@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from harness.checks.budgets import Misfit, misfit_rows, misfit_sentence, misfit_story, misfits, there
+from harness.checks.budgets import Misfit, drains, misfit_rows, misfit_sentence, misfit_story, misfits, there
 from harness.checks.departures import pods_scaled_away
 from harness.checks.nodepool_rules import Broken, broken_rows, broken_rules, broken_sentence, broken_story
 from harness.checks.stories import pdb_story
@@ -83,6 +83,11 @@ class Disruption:
             return False
         return self.healthy_after < self.desired or (self.how == PLAIN_DELETE and self.allowed_before == 0)
 
+    @property
+    def costs_nothing(self) -> bool:
+        """Too few were healthy already, and it was none of them: that says nothing of what a budget holds back."""
+        return not self.was_healthy and self.desired is not None and self.healthy_after < self.desired
+
 
 def pdb(history: History, spec: PdbSpec) -> Finding:
     """Healthy pods are counted from the pods themselves; the wanted number is what the budget's status said last.
@@ -92,10 +97,10 @@ def pdb(history: History, spec: PdbSpec) -> Finding:
     by Karpenter that takes a pod which asks to be left alone (`karpenter.sh/do-not-disrupt`), and a node that it chose
     of its own will against its rules: the same annotation on it, its NodePool's policy, or a budget of its NodePool.
 
-    UNKNOWN without a budget, without a voluntary disruption of a pod under one, when a budget had no status yet, and
-    when the recorder was blind for pods or budgets (or, when a pod was deleted plainly, for sizes), unless an overdraft
-    was seen outside of that time. Pods that a controller scales away are under no budget; losses with a node are told
-    apart.
+    UNKNOWN without a budget, without a voluntary disruption of a pod under one, when all that were disrupted were not
+    healthy while too few were, when a budget had no status yet, and when the recorder was blind for pods or budgets
+    (or, when a pod was deleted plainly, for sizes), unless an overdraft was seen outside of that time. Pods that a
+    controller scales away are under no budget; losses with a node are told apart.
     """
     budgets = lives(history.objects, "PodDisruptionBudget")
     under = [(budget, disruptions(history, budget)) for budget in budgets]
@@ -141,6 +146,9 @@ def pdb(history: History, spec: PdbSpec) -> Finding:
         )
     elif any(d.desired is None for _, d in voluntary):
         status, sentence = Status.UNKNOWN, "a budget had no status yet when its pods were disrupted"
+    elif all(d.costs_nothing for _, d in voluntary):
+        status = Status.UNKNOWN
+        sentence = "only pods that were not healthy were disrupted, when fewer were healthy than asked for already"
     elif blind:
         status, sentence = Status.UNKNOWN, f"no overdraft was seen, but the recorder was blind for {blind[0].kind}"
     elif (gap := undisturbed_hidden(history)) is not None:
@@ -310,12 +318,8 @@ def held_back(history: History, budget: Life) -> list[tuple[Life, int]]:
     for pod in covered(history, budget) if shut else ():
         left = leaving(pod)
         end = left.t_ns if left else last_ns
-        node = nodes.at(node_of(pod.last), end)
-        drained = node.when(disrupted) if node else None
-        if drained is None:
-            continue
-        start = max(drained.t_ns, pod.born_ns)
-        stayed = sum(max(0, min(end, b) - max(start, a)) for a, b in shut)
+        spans = [(max(begun.t_ns, pod.born_ns), min(end, until)) for begun, until in drains(nodes, pod, end)]
+        stayed = sum(max(0, min(until, b) - max(start, a)) for start, until in spans for a, b in shut)
         if stayed > _HELD_NS:
             found.append((pod, stayed))
     return found
@@ -351,7 +355,8 @@ def _bad_sentence(bad: Sequence[tuple[Life, Disruption]], voluntary: int) -> str
 
 
 def _good_sentence(voluntary: Sequence[tuple[Life, Disruption]]) -> str:
-    spare = min(d.healthy_after - d.desired for _, d in voluntary if d.desired is not None)
+    costly = (d for _, d in voluntary if not d.costs_nothing)
+    spare = min(d.healthy_after - d.desired for d in costly if d.desired is not None)
     names = listed(sorted({budget.name for budget, _ in voluntary}))
     low = "exactly as many healthy as asked for" if spare == 0 else f"{spare} more healthy than asked for"
     return f"{count(len(voluntary), 'voluntary disruption')} under budget {names}, at the tightest {low}"

@@ -108,6 +108,11 @@ class ByName:
         named = self._named.get(name, ())
         return next((life for life in reversed(named) if life.born_ns <= t_ns), named[0] if named else None)
 
+    def during(self, name: str, since_ns: int, until_ns: int) -> list[Life]:
+        """All that were there in between, in the order in which they came."""
+        there = (life for life in self._named.get(name, ()) if life.born_ns <= until_ns)
+        return [life for life in there if life.gone is None or life.gone.t_ns >= since_ns]
+
 
 def name_of(obj: Json) -> str:
     return str(obj.get("metadata", {}).get("name", ""))
