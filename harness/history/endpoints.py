@@ -21,7 +21,7 @@ def endpoints_closed(history: History) -> dict[str, int]:
     for life in lives(history.objects, "EndpointSlice"):
         open_: set[str] = set()
         for event in life.seen:
-            now = _pods(event, pods, _takes_new_work)
+            now = endpoints_of(event, pods, _takes_new_work)
             closed |= dict.fromkeys(open_ - now, event.t_ns)
             for pod in now - open_:
                 closed.pop(pod, None)
@@ -38,7 +38,7 @@ def endpoints_terminating(history: History) -> dict[str, int]:
     since: dict[str, int] = {}
     for life in lives(history.objects, "EndpointSlice"):
         for event in life.seen:
-            for pod in _pods(event, pods, lambda conditions: bool(conditions.get("terminating"))):
+            for pod in endpoints_of(event, pods, lambda conditions: bool(conditions.get("terminating"))):
                 since[pod] = min(event.t_ns, since.get(pod, event.t_ns))
     return since
 
@@ -47,7 +47,7 @@ def _takes_new_work(conditions: Json) -> bool:
     return conditions.get("ready") is not False and not conditions.get("terminating")
 
 
-def _pods(event: ObjectEvent, pods: ByName, holds: Callable[[Json], bool]) -> set[str]:
+def endpoints_of(event: ObjectEvent, pods: ByName, holds: Callable[[Json], bool]) -> set[str]:
     """Those of whose endpoints it holds. One that is not told by uid is that which had the name then."""
     found: set[str] = set()
     for endpoint in event.object.get("endpoints") or ():

@@ -14,11 +14,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from harness.history.autoscaler import needs, readable_ns
+from harness.history.endpoints import endpoints_of
 from harness.history.lives import (
     ByName,
     Life,
     bound_ns,
     condition,
+    labels_of,
     lives,
     node_of,
     node_of_claim,
@@ -225,7 +227,7 @@ class _Dating:
 
     def _pod_stages(self, pod: Life) -> dict[str, Stage]:
         started, warm = pod.when(running), pod.when(ready)
-        routed, token_ns = self.routed.get(pod.name), self.first_tokens.get(pod.name)
+        routed, token_ns = self.routed.get(pod.uid), self._first_token_ns(pod)
         served = Stage(None)
         if warm and routed and token_ns is not None:
             parts = {"Ready": warm.t_ns, "routed": routed.t_ns, "first token": token_ns}
@@ -237,6 +239,15 @@ class _Dating:
             "T7": Stage(warm.t_ns, "first passed readiness probe", _ref(warm)) if warm else Stage(None),
             "T8": served,
         }
+
+    def _first_token_ns(self, pod: Life) -> int | None:
+        """Of what came again under its name, no token of those before it, or after."""
+        again = self.pods.during(pod.name, 0, self.end_ns)
+        at = next((n for n, other in enumerate(again) if other.uid == pod.uid), 0)
+        since_ns = pod.born_ns if at else 0
+        token_ns = next((t for t in self.first_tokens.get(pod.name, ()) if t >= since_ns), None)
+        over = token_ns is not None and at + 1 < len(again) and token_ns >= again[at + 1].born_ns
+        return None if over else token_ns
 
     def waiting(self, replica: Replica, at_ns: int) -> Waiting:
         pod = self.pods.at(replica.pod, replica.created_ns or 0)
@@ -292,16 +303,16 @@ def _unmade(history: History) -> list[tuple[int, str]]:
 
 
 def _first_ready_endpoints(history: History) -> dict[str, ObjectEvent]:
-    """The first event in which a slice of the workload's service says a pod is ready."""
+    """The first event in which a slice of the workload's service says a pod is ready, by the pod's uid."""
     service = history.run.workload.get("service")
+    pods = ByName(lives(history.objects, "Pod"))
     first: dict[str, ObjectEvent] = {}
     for life in lives(history.objects, "EndpointSlice"):
-        if service and life.last.get("metadata", {}).get("labels", {}).get(SERVICE_LABEL, service) != service:
+        if service and labels_of(life.last).get(SERVICE_LABEL, service) != service:
             continue
         for event in life.seen:
-            for endpoint in event.object.get("endpoints") or ():
-                if endpoint.get("conditions", {}).get("ready") and (pod := endpoint.get("targetRef", {}).get("name")):
-                    first.setdefault(pod, event)
+            for pod in endpoints_of(event, pods, lambda conditions: bool(conditions.get("ready"))):
+                first.setdefault(pod, event)
     return first
 
 
@@ -316,10 +327,10 @@ def _events_of(history: History, reason: str) -> dict[str, list[tuple[int, str]]
     return found
 
 
-def _first_tokens(history: History) -> dict[str, int]:
-    table = history.requests[["pod", "first_token_ns"]].dropna()
-    first = table.groupby("pod")["first_token_ns"].min()
-    return {str(pod): int(t) for pod, t in first.items()}
+def _first_tokens(history: History) -> dict[str, list[int]]:
+    """When requests had their first token, by the pod's name, in order."""
+    table = history.requests[["pod", "first_token_ns"]].dropna().sort_values("first_token_ns")
+    return {str(pod): [int(t) for t in own] for pod, own in table.groupby("pod")["first_token_ns"]}
 
 
 def _ref(event: ObjectEvent | None) -> str:

@@ -254,3 +254,17 @@ def test_a_node_that_came_before_and_comes_again_dates_nothing() -> None:
     marks = seconds(story, replica)
     assert {mark: marks[mark] for mark in ("T3", "T4", "T5")} == {"T3": 104, "T4": 140, "T5": 149}
     assert replica.marks["T3"].note == "on-demand-2"
+
+
+def test_what_the_first_of_a_name_served_the_second_has_not_served() -> None:
+    """A StatefulSet's pod comes again under its name and is Ready; only the first was ever sent anything."""
+    story = started()
+    story.pod("llm-b", "on-demand-1", 100, running_s=110, ready_s=120)
+    story.request(130, "llm-b", ttft_ms=100.0)
+    story.evict(200, "llm-b")
+    story.end(210, "llm-b")
+    story.pod("llm-b", "on-demand-1", 211, running_s=220, ready_s=230)
+    story.event(599, "llm-b", "Noted", "the recording goes on to here")
+    first, second = came(story)
+    assert [seconds(story, first)[mark] for mark in ("T7", "T8")] == [120, 131]
+    assert [seconds(story, second)[mark] for mark in ("T7", "T8")] == [230, "missed"]
