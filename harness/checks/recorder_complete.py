@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.checks.units import clock_s, count, listed
+from harness.history.lives import lives, node_of
 from harness.history.tables import FAILED_MARK, ObjectEvent, ObjectEventType
 from harness.verdict import Evidence, Finding, Role, Status
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def recorder_complete(history: History) -> Finding:
-    """UNKNOWN when nothing was recorded at all."""
+    """UNKNOWN when nothing was recorded at all, or pods on nodes and no Node: then nothing tells what befell those."""
     seen = sum(1 for event in history.objects if event.type is not ObjectEventType.GAP)
     gaps = history.gaps
     kinds = list(dict.fromkeys(gap.kind for gap in gaps))
@@ -32,6 +33,8 @@ def recorder_complete(history: History) -> Finding:
         evidence = tuple(Evidence(f"marks:{mark.index}", mark.t_ns, f"{mark.value}: {mark.detail}") for mark in failed)
     elif not seen:
         status, sentence = Status.UNKNOWN, "the recorder saw no object at all"
+    elif not lives(history.objects, "Node") and any(node_of(pod.last) for pod in lives(history.objects, "Pod")):
+        status, sentence = Status.UNKNOWN, "the recorder saw pods on nodes, but no Node"
     else:
         status, sentence = Status.PASS, f"{seen} object events recorded without a gap"
     return Finding("recorder_complete", Role.VALIDITY, status, sentence, seen, dict(numbers), evidence)
