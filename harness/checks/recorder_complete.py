@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.checks.units import clock_s, count, listed
-from harness.history.lives import lives, node_of
+from harness.history.lives import Life, lives, node_of
 from harness.history.tables import FAILED_MARK, ObjectEvent, ObjectEventType
 from harness.verdict import Evidence, Finding, Role, Status
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def recorder_complete(history: History) -> Finding:
-    """UNKNOWN when nothing was recorded at all, or pods on nodes and no Node: then nothing tells what befell those."""
+    """UNKNOWN when nothing was recorded at all, or pods on nodes and no Node, or ReplicaSets of Deployments and none of
+    those: then nothing tells what befell them."""
     seen = sum(1 for event in history.objects if event.type is not ObjectEventType.GAP)
     gaps = history.gaps
     kinds = list(dict.fromkeys(gap.kind for gap in gaps))
@@ -33,11 +34,25 @@ def recorder_complete(history: History) -> Finding:
         evidence = tuple(Evidence(f"marks:{mark.index}", mark.t_ns, f"{mark.value}: {mark.detail}") for mark in failed)
     elif not seen:
         status, sentence = Status.UNKNOWN, "the recorder saw no object at all"
-    elif not lives(history.objects, "Node") and any(node_of(pod.last) for pod in lives(history.objects, "Pod")):
-        status, sentence = Status.UNKNOWN, "the recorder saw pods on nodes, but no Node"
+    elif missing := _missing(history):
+        status, sentence = Status.UNKNOWN, f"the recorder saw no {listed(missing)}, though there must be some"
     else:
         status, sentence = Status.PASS, f"{seen} object events recorded without a gap"
     return Finding("recorder_complete", Role.VALIDITY, status, sentence, seen, dict(numbers), evidence)
+
+
+def _missing(history: History) -> list[str]:
+    """Kinds that others name, and of which there is nothing."""
+    named = {
+        "Deployment": any(_is_of(life, "Deployment") for life in lives(history.objects, "ReplicaSet")),
+        "Node": any(node_of(pod.last) for pod in lives(history.objects, "Pod")),
+    }
+    return [kind for kind, there in named.items() if there and not lives(history.objects, kind)]
+
+
+def _is_of(life: Life, kind: str) -> bool:
+    owners = life.last.get("metadata", {}).get("ownerReferences") or ()
+    return any(owner.get("controller") and owner.get("kind") == kind for owner in owners)
 
 
 def _blind_s(gap: ObjectEvent) -> float:

@@ -10,4 +10,4 @@ def case() -> Case:
     story = Story()
     story.deployment(1)
     story.pod("llm-a", "on-demand-1")
-    return Case(story.build(), ("pods on nodes, but no Node",))
+    return Case(story.build(), ("saw no Node",))
