@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.errors import BadInput, ExitCode, Where
+from harness.replacing import replace_text
 
 if TYPE_CHECKING:
     from harness.inspection.inspecting import Inspection
@@ -85,7 +86,7 @@ def inspect(
 
 def _write(junit: Path, report: str) -> None:
     try:
-        junit.write_text(report, encoding="utf-8")
+        replace_text(junit, report)
     except OSError as error:
         why, hint = error.strerror or error, "name a file in a folder that is there and may be written to"
         raise BadInput(f"--junit cannot be written: {why}", where=Where(str(junit)), hint=hint) from None

@@ -19,6 +19,7 @@ from harness.checks.units import NS_PER_S
 from harness.errors import BadInput, Where
 from harness.plan.describe import describe
 from harness.plan.plan import Plan
+from harness.replacing import replace_text
 from harness.report.plotting import LOADER, packed_plotly
 from harness.report.style import CSS
 from harness.report.traces import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Figure
@@ -38,7 +39,7 @@ loadPlotly().then(function () {
 def draw(plan: Plan, path: Path) -> None:
     page = schedule_page(plan)
     try:
-        path.write_text(page, encoding="utf-8")
+        replace_text(path, page)
     except OSError as error:
         raise BadInput(f"--plot cannot be written: {error.strerror}", where=Where(str(path))) from None
 

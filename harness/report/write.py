@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.collector import collector_resting
+from harness.replacing import replace_text
 from harness.report.junit import junit_xml
 from harness.report.page import html_page
 from harness.report.summary import summary_md
@@ -26,4 +27,4 @@ def write_report(run_dir: Path, history: History, verdict: Verdict, plan: Mappin
         (JUNIT_FILE, junit_xml(history, verdict)),
         (SUMMARY_FILE, summary_md(history, verdict, plan)),
     ):
-        (run_dir / name).write_text(text, encoding="utf-8")
+        replace_text(run_dir / name, text)

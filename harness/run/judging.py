@@ -17,6 +17,7 @@ from harness.compare.baseline import Baseline
 from harness.errors import BadInput, Where
 from harness.history.reader import History
 from harness.printable import line
+from harness.replacing import replace_text
 from harness.report.write import write_report
 from harness.run.rundir import RunDir
 from harness.spec.experiment import Experiment, load_experiment
@@ -47,7 +48,7 @@ def judge_run(run_dir: RunDir, history: History, baseline: Baseline | None = Non
 
 
 def write_verdict(run_dir: RunDir, verdict: Verdict) -> None:
-    run_dir.verdict.write_text(verdict_to_json(verdict))
+    replace_text(run_dir.verdict, verdict_to_json(verdict))
 
 
 def _experiment(folder: Path, name: str) -> Experiment | None:
