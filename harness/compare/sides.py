@@ -63,12 +63,15 @@ def gather(folders: Sequence[Path], by: str | None) -> list[Side]:
     and runs that were named one by one stand together by their experiment's folder, or alone if there is only one."""
     if by is not None and by not in LABELS:
         raise BadInput(f"runs are not grouped by {by!r}", where=Where("--by"), hint=did_you_mean(by, list(LABELS)))
-    found: list[tuple[str, Run]] = []
+    # By side and place: a run that was named twice, or with a folder around it, is still one run of five.
+    found_at: dict[tuple[str, Path], tuple[str, Run]] = {}
     for folder in folders:
         named = _is_run(folder)
         for path in [folder] if named else _runs_in(folder):
             run = read_run(path)
-            found.append((LABELS[by](run) if by else LABELS["folder"](run) if named else folder.name, run))
+            label = LABELS[by](run) if by else LABELS["folder"](run) if named else folder.name
+            found_at.setdefault((label, path.resolve()), (label, run))
+    found = list(found_at.values())
     if by is None and len({label for label, _ in found}) == 1:
         found = [(LABELS["run"](run), run) for _, run in found]
     sides: dict[str, list[Run]] = {}

@@ -143,6 +143,14 @@ def test_folders_are_sides_and_runs_that_are_not_valid_are_left_out(folder: Path
         gather([folder / "old" / "0" / "history"], None)
 
 
+def test_a_run_that_is_named_twice_counts_once(folder: Path) -> None:
+    """Else a shell's glob, or one folder within another, makes five runs of one."""
+    new = folder / "new"
+    old, once = gather([folder / "old", new, new / ".", new / ".." / "new"], None)
+    assert (len(old.runs), len(once.runs)) == (6, 1)
+    assert len(Baseline.read([new, new / "0", folder / "new" / "0" / "."]).runs) == 1
+
+
 def test_the_command_prints_both_and_claims_nothing_of_one_run(folder: Path) -> None:
     result = CliRunner().invoke(app, ["compare", str(folder / "old"), str(folder / "new")], standalone_mode=False)
     assert result.return_value is ExitCode.UNKNOWN
