@@ -19,7 +19,8 @@ SeedOpt = Annotated[int, typer.Option(help="Fixes arrivals, token lengths and fa
 TargetOpt = Annotated[
     str,
     typer.Option(
-        help="Which cluster: embedded, controlplane (a real Kubernetes 1.37 around which we play), kubeconfig."
+        help="Which cluster: embedded, controlplane (a real Kubernetes 1.37 around which we play), node and kind "
+        "(real kubelets, too), kubeconfig."
     ),
 ]
 BinDirOpt = Annotated[
