@@ -184,12 +184,15 @@ def _json_lines(path: Path, problems: list[_Problem]) -> Iterator[tuple[int, Any
     if not path.exists():
         problems.append(_Problem((path.name,), f"{path.name} is missing"))
         return
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines):
-            try:
-                yield number, loads(line)
-            except ValueError:
-                problems.append(_Problem((path.name,), f"{path.name}: line {number + 1} is cut or damaged"))
+    try:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines):
+                try:
+                    yield number, loads(line)
+                except ValueError:
+                    problems.append(_Problem((path.name,), f"{path.name}: line {number + 1} is cut or damaged"))
+    except OSError as error:
+        problems.append(_Problem((path.name,), f"{path.name} cannot be read: {error.strerror}"))
 
 
 def _read_lines(path: Path, parse: Callable[[int, dict[str, Any]], T], problems: list[_Problem]) -> tuple[T, ...]:

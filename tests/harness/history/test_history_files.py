@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from demo import demo
+from story import write_run
 
 from harness.errors import BadInput
 from harness.history.jsonl import append_fault, append_mark
@@ -260,3 +262,12 @@ def test_the_ledger_of_the_fakes_is_read_where_there_is_one(tmp_path: Path) -> N
     assert [gap.reason for gap in history.gaps if gap.kind == "ledger.jsonl"] == [
         "ledger.jsonl: line 4 is cut or damaged"
     ]
+
+
+@pytest.mark.parametrize("name", ["faults.jsonl", "marks.jsonl", "ledger.jsonl"])
+def test_a_file_of_lines_that_cannot_be_opened_is_a_gap(tmp_path: Path, name: str) -> None:
+    """As a Parquet file that cannot be: the run is unknown, and the machine is not to blame."""
+    run_dir = write_run(demo(), tmp_path / "run")
+    (run_dir / "history" / name).unlink(missing_ok=True)
+    (run_dir / "history" / name).mkdir()
+    assert any(f"{name} cannot be read: Is a directory" in (g.reason or "") for g in History.load(run_dir).gaps)
