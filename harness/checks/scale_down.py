@@ -31,6 +31,14 @@ _SIZES = frozenset({"Deployment", "ReplicaSet", "HorizontalPodAutoscaler"})
 _BLINDING = _SIZES | {"Pod", "Node"}
 _SAME_MOMENT_NS = NS_PER_S // 4
 """How far apart the same moment may be received by the load and by the recorder."""
+_SAME_MOMENT = (
+    "request {0.request_id} was cut in the very moment in which {0.pod} was scaled away, so which of the two came "
+    "first is not known"
+)
+_NAMELESS = (
+    "request {0.request_id} was cut while {pod}, which was scaled away, ended, and names no pod, so whether that cut "
+    "it is not known"
+)
 _ACTS_NS = NS_PER_S
 """Within this a controller makes of a size what is there."""
 
@@ -71,8 +79,9 @@ class _Seen:
     at_risk: int
     """Streams in flight on pods when they were scaled away."""
     lost: list[tuple[Request, Cause]]
-    perhaps: list[Request]
-    """Cut so shortly before their pod was seen to be scaled away that either may have come first."""
+    perhaps: list[tuple[Request, str]]
+    """Cut, and it is not known whether by that, with why: so shortly before their pod was seen to be scaled away that
+    either may have come first, or on a pod that nobody named while one that was scaled away ended."""
 
 
 def scale_down(history: History, spec: ScaleDownSpec) -> Finding:
@@ -86,7 +95,7 @@ def scale_down(history: History, spec: ScaleDownSpec) -> Finding:
     UNKNOWN when the workload was never above its floor, when the recording ends before the time was up or what has the
     size is deleted before that, and when the recorder was blind meanwhile: for sizes, or also for pods and nodes where
     nothing was seen to be wrong. Also when a stream was cut in the very moment in which its pod was scaled away, for
-    either may have come first.
+    either may have come first, or was cut while such a pod ended and names no pod.
     """
     excursions = [e for target in targets_of(history) for e in excursions_of(history, target)]
     seen = _look(history, spec, excursions)
@@ -114,12 +123,7 @@ def scale_down(history: History, spec: ScaleDownSpec) -> Finding:
         ended = f"{e.target.name} was deleted" if e.target.gone else "the recording ends"
         sentence = f"{e.target.name} was still above its floor of {e.floor}, but {ended} before its time was up"
     elif len(seen.lost) + len(seen.perhaps) > spec.streams_lost_max:
-        row = seen.perhaps[0]
-        status = Status.UNKNOWN
-        sentence = (
-            f"request {row.request_id} was cut in the very moment in which {row.pod} was scaled away, so which of the "
-            "two came first is not known"
-        )
+        status, sentence = Status.UNKNOWN, seen.perhaps[0][1]
     else:
         status, sentence = Status.PASS, _good(history, spec, excursions, seen.at_risk)
     returned = [e for e in excursions if e.back and not e.kept]
@@ -245,7 +249,7 @@ def _at_risk(history: History) -> int:
     return sum(int(((sent[own] <= asked) & ~(end[own] <= asked)).sum()) for asked, own in away)
 
 
-def _lost(history: History) -> tuple[list[tuple[Request, Cause]], list[Request]]:
+def _lost(history: History) -> tuple[list[tuple[Request, Cause]], list[tuple[Request, str]]]:
     """Streams cut on pods that were scaled away: after they were asked to go, and those of which that is not sure. One
     that had gone wrong before is another matter, whenever it was given up."""
     fates = pod_fates(history)
@@ -256,8 +260,24 @@ def _lost(history: History) -> tuple[list[tuple[Request, Cause]], list[Request]]
         if fate is not None and fate.scaled_away and fate.asked is not None and cause.fell_ns is not None
     ]
     hit = [(row, cause) for row, cause, after_ns in after if after_ns >= 0]
-    perhaps = [row for row, _, after_ns in after if -_SAME_MOMENT_NS <= after_ns < 0]
+    perhaps = [(row, _SAME_MOMENT.format(row)) for row, _, after_ns in after if -_SAME_MOMENT_NS <= after_ns < 0]
+    perhaps += [(row, _NAMELESS.format(row, pod=pod)) for row, pod in _nameless(history)]
     return sorted(hit, key=lambda pair: pair[0].request_id), perhaps
+
+
+def _nameless(history: History) -> list[tuple[Request, str]]:
+    """Streams that were cut while a pod that was scaled away ended, and the pod's name: where the answer had begun it
+    came from a pod, though none is named; and where no answer names its pod, that says nothing of any."""
+    away = [fate for fate in pod_fates(history).values() if fate.scaled_away]
+    named = bool(rows_of(history).on_a_pod.any())
+    found: list[tuple[Request, str]] = []
+    for row, cause in losses(history):
+        fell_ns = cause.fell_ns if cause.fell_ns is not None else row.end_ns
+        if row.pod or fell_ns is None or (named and row.first_token_ns is None):
+            continue
+        ending = (f for f in away if f.asked and f.asked.t_ns <= fell_ns <= (f.alive_until_ns or fell_ns))
+        found += [(row, fate.name) for fate in list(ending)[:1]]
+    return found
 
 
 def _wrong(history: History, spec: ScaleDownSpec, seen: _Seen) -> list[str]:
