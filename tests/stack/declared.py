@@ -16,6 +16,15 @@ RECORDED = Path(__file__).parent / "recorded"
 
 
 @dataclass(frozen=True, slots=True)
+class Also:
+    """Another outcome that the real component was seen to come to, for clocks of its own decide between both."""
+
+    verdict: str
+    words: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Expected:
     """One experiment, or one of its negative twins. ``words`` stand in the finding of ``check``."""
 
@@ -31,6 +40,7 @@ class Expected:
     agreement: Agreement | None = None
     long: bool = False
     """Takes so long that it is played when it is asked for only."""
+    also: Also | None = None
 
     @property
     def embedded_file(self) -> Path:
@@ -55,6 +65,7 @@ def _of(name: str, says: Mapping[str, Any]) -> list[Expected]:
     own = Expected(
         name, FOLDER / f"{name}.yaml", says["system"], on, says["verdict"], says["check"], says["words"], components,
         _agreement(name, agree) if agree else None, bool(says.get("long", False)),
+        Also(**says["also"]) if "also" in says else None,
     )  # fmt: skip
     twins = [
         Expected(

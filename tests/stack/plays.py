@@ -112,6 +112,9 @@ def judged(expected: Expected, folder: Path | None, code: int, words: str) -> En
     text = f"{status}: {sentence}"
     if status == own["judged"] == expected.verdict and expected.words in sentence:
         return Ended(True, text, "", status, sentence, folder)
+    also = expected.also
+    if also is not None and status == own["judged"] == also.verdict and also.words in sentence:
+        return Ended(True, f"{text} (declared, too: {also.why})", "", status, sentence, folder)
     why = [f"{name} {f['judged']}" for name, f in said.items() if f["judged"] != "pass" and name != expected.check]
     text += f" ({expected.verdict} with {expected.words!r} was declared; {', '.join(why) or 'all else passed'})"
     unproven = [f"{f['sentence']}" for f in said.values() if f["role"] == "validity" and f["judged"] != "pass"]

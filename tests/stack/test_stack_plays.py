@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,18 @@ def test_another_verdict_or_other_words_are_not_and_are_not_played_again(
     ended = judged(ONE, verdict(tmp_path, status, finding("quota", status, sentence)), 1, "")
     assert (ended.right, ended.why_again) == (False, "")
     assert "was declared" in ended.text
+
+
+def test_another_outcome_is_right_only_where_it_is_declared_with_a_reason(tmp_path: Path) -> None:
+    (hangs,) = (e for e in declared() if e.also is not None)
+    assert hangs.also is not None
+    ran = verdict(tmp_path, "pass", finding(hangs.check, "pass", hangs.also.words))
+    ended = judged(hangs, ran, 0, "")
+    assert (ended.right, ended.status) == (True, "pass")
+    assert hangs.also.why in ended.text
+    assert not judged(replace(hangs, also=None), ran, 0, "").right
+    ran = verdict(tmp_path, "pass", finding(hangs.check, "pass", "no hole"))
+    assert not judged(hangs, ran, 0, "").right
 
 
 def test_what_nothing_can_be_said_of_is_played_again_and_says_why(tmp_path: Path) -> None:
