@@ -89,9 +89,10 @@ def _blind_at_zero(objects: Objects) -> Iterator[Sighting]:
     for hpa in objects.of("HorizontalPodAutoscaler"):
         if whole(hpa.data, "spec", "minReplicas") != 0 or hpa.owner():
             continue
-        kinds = [metric.type for metric in metrics_of(hpa)]
-        if not any(kind in ("External", "Object") for kind in kinds):
-            said = f"minReplicas: 0, and its metrics are of its own pods ({', '.join(dict.fromkeys(kinds)) or 'none'})"
+        read = metrics_of(hpa)
+        if not any(m.type in ("External", "Object") and not _OF_PODS.match(m.name) for m in read):
+            names = (f"{m.type} {m.name}" if m.type in ("External", "Object") else m.type for m in read)
+            said = f"minReplicas: 0, and its metrics are of its own pods ({', '.join(dict.fromkeys(names)) or 'none'})"
             yield Sighting(hpa, ("spec", "minReplicas"), said)
     for scaled in objects.of_group("sh", "ScaledObject"):
         idle = whole(scaled.data, "spec", "idleReplicaCount") == 0

@@ -268,6 +268,9 @@ CASES = {
     "zero by version 1": (SERVER + hpa_v1(on_v1("gateway_waiting"), "minReplicas: 0"), []),
     "zero by version 1, blind": (SERVER + hpa_v1({"metrics": '[{"type": "Pods", "pods": {"metricName": "q"}}]'},
                                                  "minReplicas: 0"), [AT_ZERO]),
+    **{f"zero by {name} from outside": (SERVER + hpa("minReplicas: 0\n  " + on(name)), [AT_ZERO]) for name in (
+        "vllm_num_requests_waiting", "vllm:num_requests_waiting", "DCGM_FI_DEV_XID_ERRORS")},
+    "zero by a gateway": (SERVER + hpa("minReplicas: 0\n  " + on("gateway_requests_waiting")), []),
     "no window in an annotation": (
         SERVER + hpa_v1({"behavior": '{"ScaleDown": {"StabilizationWindowSeconds": 0}}'}), ["no-scale-down-window"]),
     "no scaling down in an annotation": (
