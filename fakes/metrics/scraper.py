@@ -76,6 +76,8 @@ class Scraper:
         """Every scrape fails, and what was known is marked stale at once."""
         self.stands_still = False
         """No scrape is made; the newest samples age."""
+        self.scrapes = 0
+        """How many succeeded; the benchmarks count them."""
         self._source = source or HttpSource(timing)
 
     async def run(self) -> None:
@@ -136,3 +138,4 @@ class Scraper:
             self._scrapes.pop(pod, None)
             return
         self._scrapes[pod] = Scrape(t_s, sums)
+        self.scrapes += 1

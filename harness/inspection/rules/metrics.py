@@ -91,8 +91,8 @@ def _blind_at_zero(objects: Objects) -> Iterator[Sighting]:
             continue
         read = metrics_of(hpa)
         if not any(m.type in ("External", "Object") and not _OF_PODS.match(m.name) for m in read):
-            names = (f"{m.type} {m.name}" if m.type in ("External", "Object") else m.type for m in read)
-            said = f"minReplicas: 0, and its metrics are of its own pods ({', '.join(dict.fromkeys(names)) or 'none'})"
+            told = dict.fromkeys(f"{m.type} {m.name}" if m.type in ("External", "Object") else m.type for m in read)
+            said = f"minReplicas: 0, and its metrics are of its own pods ({', '.join(told) or 'none'})"
             yield Sighting(hpa, ("spec", "minReplicas"), said)
     for scaled in objects.of_group("sh", "ScaledObject"):
         idle = whole(scaled.data, "spec", "idleReplicaCount") == 0
