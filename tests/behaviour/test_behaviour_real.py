@@ -26,6 +26,9 @@ def binaries() -> Binaries:
 
 async def test_the_quick_subset_agrees(binaries: Binaries, tmp_path: Path):
     quick = [s for s in SCENARIOS.values() if s.quick]
-    judged = await judge_real(quick, binaries, tmp_path, lambda text: None)
+    said: list[str] = []
+    judged = await judge_real(quick, binaries, tmp_path, said.append)
     differences = [d for each in judged if not each.agrees for d in each.differences]
-    assert not differences, "\n".join(differences)
+    assert not differences, "\n".join([*differences, *said])
+    if len(judged) < len(quick):
+        pytest.skip(f"not judged, for the machine was too crowded: {'; '.join(said)}")
