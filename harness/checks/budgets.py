@@ -38,6 +38,7 @@ def misfits(history: History, held: Sequence[Life], covered: Covered) -> list[Mi
     budgets = lives(history.objects, "PodDisruptionBudget")
     nodes = ByName(lives(history.objects, "Node"))
     under = {budget.uid: {pod.uid for pod in covered(history, budget)} for budget in budgets}
+    kept = {pod.uid for pod in held}
     found: list[Misfit] = []
     for pod in workload_pods(history):
         left = leaving(pod)
@@ -45,7 +46,7 @@ def misfits(history: History, held: Sequence[Life], covered: Covered) -> list[Mi
         for drained, _ in drains(nodes, pod, end_ns):
             met = [b for b in budgets if there(b, max(drained.t_ns, min(b.born_ns, end_ns)))]
             over = [b for b in met if pod.uid in under[b.uid]]
-            if misfit := _misfit(pod, drained, met, over, pod.uid in {p.uid for p in held}):
+            if misfit := _misfit(pod, drained, met, over, pod.uid in kept):
                 found.append(misfit)
                 break
     return found

@@ -275,8 +275,9 @@ def _nameless(history: History) -> list[tuple[Request, str]]:
         fell_ns = cause.fell_ns if cause.fell_ns is not None else row.end_ns
         if row.pod or fell_ns is None or (named and row.first_token_ns is None):
             continue
-        ending = (f for f in away if f.asked and f.asked.t_ns <= fell_ns <= (f.alive_until_ns or fell_ns))
-        found += [(row, fate.name) for fate in list(ending)[:1]]
+        ending = (f.name for f in away if f.asked and f.asked.t_ns <= fell_ns <= (f.alive_until_ns or fell_ns))
+        if pod := next(ending, None):
+            found.append((row, pod))
     return found
 
 

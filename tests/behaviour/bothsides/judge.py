@@ -70,13 +70,15 @@ async def judge_real(
             if not all_of_them:
                 left = [s for s in left if s.name not in judged or not judged[s.name].agreeing]
             async for scenario, played in _play(side, left):
+                real: Lives = {}
+                late_s = 0.0
                 if isinstance(played, Exception):
                     told(f"{scenario.name}: {NOT_PLAYED}: {type(played).__name__}: {played}")
-                real = {} if isinstance(played, Exception) else lives_of(scenario, played)
+                else:
+                    real, late_s = lives_of(scenario, played), played.late_s
                 # In a thread, for it has a loop of its own.
                 found = await asyncio.to_thread(judge, scenario, [*kept[scenario.name], real])
                 agrees = found.comparisons[-1].agrees
-                late_s = 0.0 if isinstance(played, Exception) else played.late_s
                 if late_s > CROWDED_S and (all_of_them or not agrees):
                     told(f"{scenario.name}: not counted, the machine was late by {late_s:.1f} s")
                     continue
